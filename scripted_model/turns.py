@@ -1,0 +1,91 @@
+"""Turns: what a script is made of (chapters 06 and 08)."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import ValidationError, convert, to_builtins
+from msgspec.structs import replace
+
+from scripted_model.errors import ScriptError
+from scripted_model.messages import AssistantMessage, TextContent, ToolCall, Value
+from scripted_model.partial import as_message
+
+
+class FailedTurn(Value, frozen=True):
+    """A turn in which the model fails, perhaps after it has said something.
+
+    >>> FailedTurn("error", "rate limited", "正在").message()
+    assistant_message([text('正在')], 'error', error_message='rate limited')
+    """
+
+    stop_reason: Literal["error", "aborted"]
+    error_message: str
+    partial_text: str | None = None
+
+    def message(self) -> AssistantMessage:
+        """The assistant message that this failure amounts to."""
+        content = (TextContent(self.partial_text),) if self.partial_text else ()
+        return AssistantMessage(
+            content, stop_reason=self.stop_reason, error_message=self.error_message
+        )
+
+    def __repr__(self) -> str:
+        said = f"{self.stop_reason!r}, {self.error_message!r}"
+        return f"FailedTurn({said}{f', {self.partial_text!r}' if self.partial_text else ''})"
+
+
+ScriptedTurn = AssistantMessage | FailedTurn
+
+
+def checked_script(turns: Iterable[ScriptedTurn]) -> list[ScriptedTurn]:
+    """The turns, or a ScriptError that names the first ill-formed one by its index."""
+    if isinstance(turns, str | dict | AssistantMessage | FailedTurn):
+        raise ScriptError(
+            f"A script is a list of turns, not {_what(turns)}."
+            " Write ScriptedModel([assistant_message([text('…')])])."
+        )
+    return [_checked(turn, index) for index, turn in enumerate(turns)]
+
+
+def _checked(turn: object, index: int) -> ScriptedTurn:
+    match turn:
+        case AssistantMessage():
+            turn = as_message(turn)
+            blocks = [
+                replace(b, arguments=None) if isinstance(b, ToolCall) else b for b in turn.content
+            ]
+            _validate(replace(turn, content=tuple(blocks)), index)
+            return turn
+        case FailedTurn():
+            _validate(turn, index)
+            return turn
+        case _:
+            raise ScriptError(
+                f"turn {index} is {_what(turn)}, which no model can play. {_fix(turn)}"
+            )
+
+
+def _validate(turn: ScriptedTurn, index: int) -> None:
+    """The types of the fields, which a constructor does not check."""
+    try:
+        convert(to_builtins(turn, enc_hook=repr), type(turn))
+    except ValidationError as error:
+        raise ScriptError(f"turn {index}: {error}") from error
+
+
+def _what(given: object) -> str:
+    return f"a {type(given).__name__}"
+
+
+def _fix(given: object) -> str:
+    match given:
+        case str():
+            return f"Write assistant_message([text({given!r})])."
+        case TextContent() | ToolCall():
+            return f"Write assistant_message([{given!r}])."
+        case list() | tuple():
+            return "Write assistant_message([…]), with the list of blocks in it."
+        case dict():
+            return "Write turn_from_dict({…}) to read a turn from its JSON form."
+        case _:
+            return "Write assistant_message([text('…')]) or FailedTurn('error', '…')."
