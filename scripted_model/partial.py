@@ -178,8 +178,10 @@ def _pieces(said: str, chunk: Chunk, index: int) -> Iterator[str]:
             break
         end += len(piece)
         yield piece
-    if end != len(said):
-        raise ScriptError(
-            f"content[{index}]: chunk gave pieces that do not add up to the text;"
-            f" they differ at character {end} of {len(said)}."
-        )
+    else:
+        if end == len(said):
+            return
+    raise ScriptError(
+        f"content[{index}]: chunk gave pieces that do not add up to the text;"
+        f" they differ at character {end} of {len(said)}."
+    )

@@ -39,7 +39,7 @@ ScriptedTurn = AssistantMessage | FailedTurn
 
 def checked_script(turns: Iterable[ScriptedTurn]) -> list[ScriptedTurn]:
     """The turns, or a ScriptError that names the first ill-formed one by its index."""
-    if isinstance(turns, str | dict | AssistantMessage | FailedTurn):
+    if isinstance(turns, str | dict) or not isinstance(turns, Iterable):
         raise ScriptError(
             f"A script is a list of turns, not {_what(turns)}."
             " Write ScriptedModel([assistant_message([text('…')])])."
@@ -74,7 +74,8 @@ def _validate(turn: ScriptedTurn, index: int) -> None:
 
 
 def _what(given: object) -> str:
-    return f"a {type(given).__name__}"
+    name = type(given).__name__
+    return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
 
 
 def _fix(given: object) -> str:
