@@ -84,3 +84,12 @@ class UnguardedFunctions(EventStream[Any, Any]):
     def push(self, event: Any) -> None:
         self.is_complete(event) and self.extract_result(event)
         super().push(event)
+
+
+class WakesWithoutLooking(EventStream[Any, Any]):
+    """Wakes every waiter, whether or not it still waits and its loop still runs."""
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            waiter.set_result(None)

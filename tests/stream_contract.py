@@ -137,6 +137,23 @@ def a_reader_that_times_out_breaks_no_other_reader(cls: Any) -> None:
 
 
 @scene
+def a_push_may_come_between_the_time_out_and_the_reader_that_hears_of_it(cls: Any) -> None:
+    async def play() -> None:
+        stream = letters(cls)
+        reader, other = aiter(stream), asyncio.create_task(read(stream))
+        waiting = asyncio.ensure_future(anext(reader))
+        await turn_the_loop()
+        waiting.cancel()
+        stream.push("a")
+        stream.push("z")
+        await asyncio.gather(waiting, return_exceptions=True)
+        assert [event async for event in reader] == ["a", "z"]
+        assert await other == ["a", "z"]
+
+    asyncio.run(play())
+
+
+@scene
 def a_timed_out_result_can_be_awaited_again(cls: Any) -> None:
     async def play() -> None:
         stream = letters(cls)
@@ -274,3 +291,17 @@ def a_stream_outlives_the_loop_that_waited_for_it(cls: Any) -> None:
     stream.push("z")
     assert asyncio.run(read(stream)) == ["z"]
     assert asyncio.run(result_of(stream)) == "result of z"
+
+
+@scene
+def a_waiter_whose_loop_is_gone_does_not_stop_the_producer(cls: Any) -> None:
+    stream = letters(cls)
+    waiting = anext(aiter(stream))
+
+    async def wait_once() -> None:
+        waiting.send(None)  # as a task does, but nothing is left to complain when the loop goes
+
+    asyncio.run(wait_once())
+    stream.push("z")
+    waiting.close()
+    assert asyncio.run(read(stream)) == ["z"]

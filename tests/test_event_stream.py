@@ -32,6 +32,11 @@ def test_the_stream_keeps_the_contract(scene: Any) -> None:
         (naive.LastResultWins, "pushes_after_the_close_are_ignored"),
         (naive.LastResultWins, "the_first_result_counts"),
         (naive.NoneMeansNothing, "none_is_a_result_too"),
+        (
+            naive.WakesWithoutLooking,
+            "a_push_may_come_between_the_time_out_and_the_reader_that_hears_of_it",
+        ),
+        (naive.WakesWithoutLooking, "a_waiter_whose_loop_is_gone_does_not_stop_the_producer"),
         (naive.UnguardedFunctions, "an_extract_result_that_raises_makes_result_raise_the_same"),
         (naive.UnguardedFunctions, "an_is_complete_that_raises_leaves_nobody_waiting"),
     ],
