@@ -207,9 +207,6 @@ class PendingResult(Coroutine[Any, Any, R]):
     def __eq__(self, other: object) -> NoReturn:
         self._missing_await("it cannot be compared")
 
-    def __bool__(self) -> NoReturn:
-        self._missing_await("it is neither true nor false")
-
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:

@@ -299,7 +299,8 @@ def a_waiter_whose_loop_is_gone_does_not_stop_the_producer(cls: Any) -> None:
     waiting = anext(aiter(stream))
 
     async def wait_once() -> None:
-        waiting.send(None)  # as a task does, but nothing is left to complain when the loop goes
+        # As a task does, but nothing is left to complain when the loop goes.
+        waiting.send(None).add_done_callback(print)
 
     asyncio.run(wait_once())
     stream.push("z")

@@ -84,15 +84,14 @@ def test_printing_a_result_without_await() -> None:
 USES: dict[str, Any] = {
     "comparing": lambda result: result == "end",
     "comparing, unequal": lambda result: result != "end",
-    "testing": lambda result: bool(result),
     "taking an attribute": lambda result: result.stop_reason,
-    "asserting": lambda result: not result,
+    "comparing it with a message": lambda result: result == assistant_message([text("先看")]),
 }
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
 def test_using_a_result_without_await(use: Any) -> None:
-    """Comparing it, testing it or taking an attribute says that the await is missing."""
+    """Comparing it or taking an attribute says that the await is missing."""
     with pytest.raises(NotAwaitedError, match=r"message = await stream\.result\(\)"):
         use(filled().result())
 
@@ -109,6 +108,18 @@ def test_a_pending_result_can_still_be_asked_what_it_is() -> None:
     assert not hasattr(result, "_repr_html_")
     assert isinstance(hash(result), int)
     assert asyncio.run(result) == "end"  # type: ignore[arg-type]
+
+
+def test_asyncio_can_describe_a_task_that_awaits_a_result() -> None:
+    """asyncio asks a coroutine whether it is true when it prints its task."""
+
+    async def play() -> str:
+        task = asyncio.create_task(filled().result())  # type: ignore[arg-type]
+        said = repr(task)
+        await task
+        return said
+
+    assert "PendingResult" in asyncio.run(play())
 
 
 def test_a_result_that_is_closed_unstarted_leaves_no_warning() -> None:
