@@ -124,6 +124,11 @@ ContentBlock = TextContent | ToolCall
 def _blocks(content: object, *kinds: type) -> tuple[Any, ...]:
     """`content` as a tuple of blocks of these kinds, or a ContentError that tells the fix."""
     match content:
+        case list() | tuple():
+            for index, block in enumerate(content):
+                if not isinstance(block, kinds):
+                    raise ContentError(f"content[{index}] {_not_a_block(block, kinds)}")
+            return tuple(content)
         case str():
             raise ContentError(
                 f"content is a list of blocks, not the string {_short(content)}."
@@ -133,11 +138,6 @@ def _blocks(content: object, *kinds: type) -> tuple[Any, ...]:
             raise ContentError(
                 f"content is a list of blocks, even for a single one. Write [{content!r}]."
             )
-        case list() | tuple():
-            for index, block in enumerate(content):
-                if not isinstance(block, kinds):
-                    raise ContentError(f"content[{index}] {_not_a_block(block, kinds)}")
-            return tuple(content)
         case _:
             raise ContentError(
                 f"content is a list of blocks, not {_a_value(content)}. Write [text('…')]."

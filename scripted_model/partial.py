@@ -14,9 +14,11 @@ TextDelta(content_index=0, delta='看')
 Done(reason='stop', message=assistant_message([text('先看')]))
 """
 
+import functools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from os.path import commonprefix
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -121,14 +123,11 @@ def project(message: AssistantMessage, chunk: Chunk = whole) -> Iterator[ModelEv
     `chunk` whose pieces are not the text.
     """
     blocks = message.content
-    provider, model, usage = message.provider, message.model, message.usage
-    error_message, timestamp, api = message.error_message, message.timestamp, message.api
-
-    def partial(count: int, block: ContentBlock | None = None, end: int = 0) -> Partial:
-        return Partial(
-            _CUT_AT_THE_LOOK, provider, model, usage, "stop", error_message, timestamp, api,
-            blocks, count, block, end,
-        )  # fmt: skip
+    # A place in the message: only the last three fields differ from one partial to the next.
+    partial = functools.partial(
+        Partial, _CUT_AT_THE_LOOK, message.provider, message.model, message.usage, "stop",
+        message.error_message, message.timestamp, message.api, blocks,
+    )  # fmt: skip
 
     yield Start(partial(0))
     for index, block in enumerate(blocks):
@@ -168,20 +167,14 @@ def _raw_arguments(call: ToolCall, index: int) -> str:
         ) from error
 
 
-def _pieces(said: str, chunk: Chunk, index: int) -> Iterator[str]:
+def _pieces(said: str, chunk: Chunk, index: int) -> Sequence[str]:
     if not said:
-        yield ""  # an empty block is a block: it has its delta too
-        return
-    end = 0
-    for piece in chunk(said):
-        if not said.startswith(piece, end):
-            break
-        end += len(piece)
-        yield piece
-    else:
-        if end == len(said):
-            return
-    raise ScriptError(
-        f"content[{index}]: chunk gave pieces that do not add up to the text;"
-        f" they differ at character {end} of {len(said)}."
-    )
+        return ("",)  # an empty block is a block: it has its delta too
+    pieces = tuple(chunk(said))
+    if (given := "".join(pieces)) != said:
+        at = len(commonprefix([given, said]))
+        raise ScriptError(
+            f"content[{index}]: chunk gave pieces that do not add up to the text;"
+            f" they differ at character {at} of {len(said)}."
+        )
+    return pieces
