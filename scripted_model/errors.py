@@ -48,3 +48,7 @@ class UnplayedTurnsError(ScriptedModelError, AssertionError):
 class InvalidDataError(ScriptedModelError, ValueError):
     """Data that is not the JSON form of a value: the message names the path and what was
     expected there."""
+
+
+class NotRecordableError(ScriptedModelError, TypeError):
+    """Something that is no model, or no stream, was to be recorded."""

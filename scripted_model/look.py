@@ -4,6 +4,9 @@ Colour is never the only signal. The colours keep apart for colour-blind eyes an
 (Okabe and Ito, 2008), and stand on a light as on a dark ground.
 """
 
+import unicodedata
+from collections.abc import Sequence
+
 LANES = {
     "caller": ("#0072B2", "■"),
     "producer": ("#D55E00", "●"),
@@ -22,3 +25,27 @@ EVENTS = {
     "error": ("✗", "#B00020"),
 }
 """What happened: a sign and a colour for each type of event."""
+
+
+def text_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Aligned columns, numbers to the right, for letters of any width.
+
+    >>> print(text_table(("n", "text", "more"), [("1", "先看", "x"), ("10", "ok", "y")]))
+     n  text  more
+     1  先看  x
+    10  ok    y
+    """
+    columns = []
+    for name, *cells in zip(header, *lines, strict=True):
+        gaps = [" " * (max(map(_width, (name, *cells))) - _width(c)) for c in (name, *cells)]
+        to_right = all(cell.isdigit() for cell in cells)
+        columns.append(
+            [g + c if to_right else c + g for g, c in zip(gaps, (name, *cells), strict=True)]
+        )
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+
+
+def _width(text: str) -> int:
+    """How many places a text takes in a console: a wide letter takes two, an accent none."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)

@@ -18,7 +18,6 @@ import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from os.path import commonprefix
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -172,7 +171,10 @@ def _pieces(said: str, chunk: Chunk, index: int) -> Sequence[str]:
         return ("",)  # an empty block is a block: it has its delta too
     pieces = tuple(chunk(said))
     if (given := "".join(pieces)) != said:
-        at = len(commonprefix([given, said]))
+        differ = (
+            i for i, (one, other) in enumerate(zip(given, said, strict=False)) if one != other
+        )
+        at = next(differ, min(len(given), len(said)))
         raise ScriptError(
             f"content[{index}]: chunk gave pieces that do not add up to the text;"
             f" they differ at character {at} of {len(said)}."
