@@ -174,13 +174,14 @@ async def check_stream(make: Any, *expected: Sequence[Any]) -> str:
 async def check_script(turns: Any, *expected: Sequence[Any]) -> str:
     """A script, played by a `ScriptedModel`: what each call's events are, or their types."""
 
+    script = attempt("the script", list, need(turns))
+    for turn in script:
+        need(turn, "a turn")
+
     async def scenario() -> list[Any]:
-        model = ScriptedModel(need(turns))
+        model = ScriptedModel(script)
         return [model.stream(AgentContext([])) for _ in expected]
 
-    need(turns)
-    for turn in turns:
-        need(turn, "a turn")
     told: Check = await check_stream(scenario, *expected)
     if not told.passed:
         raise Divergence(told.said.removeprefix("not quite: ").replace("stream ", "call "))
