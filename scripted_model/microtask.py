@@ -14,18 +14,18 @@ The rule is which function is next. JavaScript has one rule, asyncio has another
 ...     return loop.run()
 >>> program(TwoQueueLoop())
 step  ran      microtasks  tasks   output
-   0  script   a, b        timer0  sync
-   1  a        b, a.child  timer0  sync, a
-   2  b        a.child     timer0  sync, a, b
-   3  a.child              timer0  sync, a, b, a.child
-   4  timer0                       sync, a, b, a.child, timer0
+   1  script   a, b        timer0  sync
+   2  a        b, a.child  timer0  sync, a
+   3  b        a.child     timer0  sync, a, b
+   4  a.child              timer0  sync, a, b, a.child
+   5  timer0                       sync, a, b, a.child, timer0
 >>> program(OneQueueLoop())
 step  ran      this pass  next pass  timers  output
-   0  script              a, b       timer0  sync
-   1  a        b, timer0  a.child            sync, a
-   2  b        timer0     a.child            sync, a, b
-   3  timer0              a.child            sync, a, b, timer0
-   4  a.child                                sync, a, b, timer0, a.child
+   1  script              a, b       timer0  sync
+   2  a        b, timer0  a.child            sync, a
+   3  b        timer0     a.child            sync, a, b
+   4  timer0              a.child            sync, a, b, timer0
+   5  a.child                                sync, a, b, timer0, a.child
 """
 
 from collections.abc import Callable, Sequence
@@ -104,12 +104,7 @@ class TwoQueueLoop:
     def __repr__(self) -> str:
         if not self.frames:
             return "(nothing has run yet: call run())"
-        header = ("step", "ran", *self._queues(), "output")
-        lines = [
-            (str(step), *(", ".join(names) for _, names in _lanes(frame)))
-            for step, frame in enumerate(self.frames)
-        ]
-        return text_table(header, lines)
+        return frames_text(self.frames)
 
 
 class OneQueueLoop(TwoQueueLoop):
@@ -136,10 +131,20 @@ class OneQueueLoop(TwoQueueLoop):
         return {"this pass": self.this_pass, "next pass": self.microtasks, "timers": self.tasks}
 
 
+def frames_text(frames: Sequence[Frame]) -> str:
+    """All frames as a table, a line for each."""
+    header = ("step", "ran", *frames[0].queues, "output")
+    lines = [
+        (str(step), *(", ".join(names) for _, names in _lanes(frame)))
+        for step, frame in enumerate(frames, 1)
+    ]
+    return text_table(header, lines)
+
+
 def frame_text(frames: Sequence[Frame], index: int) -> str:
     """One frame as text: a line for each lane."""
     lanes = [(lane, ", ".join(names)) for lane, names in _lanes(frames[index])]
-    return text_table(("", f"step {index} of {len(frames) - 1}"), lanes)
+    return text_table(("", f"step {index + 1} of {len(frames)}"), lanes)
 
 
 def frame_html(frames: Sequence[Frame], index: int) -> str:
@@ -166,7 +171,7 @@ def frame_html(frames: Sequence[Frame], index: int) -> str:
                 f"{sign}{escape(name)}</span>"
             )
         html.append("</div>")
-    title = f"step {index} of {len(frames) - 1}"
+    title = f"step {index + 1} of {len(frames)}"
     return f'<div style="font:16px sans-serif">{title}{"".join(html)}</div>'
 
 

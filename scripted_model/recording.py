@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 class Call:
     """One call of a model: notes what it does, and then what happens to its stream."""
 
-    def __init__(self, timeline: "Timeline", number: int, model: Any, context: Any) -> None:
+    def __init__(
+        self, timeline: "Timeline", number: int, model: Any, context: Any, seen: dict[str, int]
+    ) -> None:
         self._timeline = timeline
         self._tag = f" #{number}" if number > 1 else ""
         self._model = model
         self._context = context
-        self._seen = _numbers(model)
+        self._seen = seen  # shared by the calls of a model, so that each change is noted once
+        self._seen.update(_numbers(model))
         self._pushing = False
 
     def note(self, lane: str, what: str) -> None:
@@ -34,10 +37,11 @@ class Call:
 
     def note_changes(self, lane: str) -> None:
         """Note which of the model's numbers are not what they were at the last look."""
-        before, self._seen = self._seen, _numbers(self._model)
+        before, numbers = dict(self._seen), _numbers(self._model)
+        self._seen.update(numbers)
         changes = [
             self._snapshot() if name == "snapshots" else f"{name} {before.get(name)} to {now}"
-            for name, now in self._seen.items()
+            for name, now in numbers.items()
             if now != before.get(name)
         ]
         if changes:

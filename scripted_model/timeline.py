@@ -103,10 +103,12 @@ class Timeline:
                 " Write model = timeline.record(ScriptedModel([…]))."
             )
 
+        seen: dict[str, int] = {}
+
         def stream(model: Any, *args: Any, **options: Any) -> Any:
             self._calls += 1
             context = args[0] if args else options.get("context")
-            call = Call(self, self._calls, model, context)
+            call = Call(self, self._calls, model, context, seen)
             return call.watched(lambda: kind.stream(model, *args, **options))
 
         extend(model, stream=stream)

@@ -538,6 +538,25 @@ class LastResult(EventStream[Any, Any]):
         super().end(result)
 
 
+class EndInSilence(EventStream[Any, Any]):
+    """end() closes, and wakes nobody."""
+
+    def end(self, *result: Any) -> None:
+        waiting, self._waiting = self._waiting, []
+        super().end(*result)
+        self._waiting = waiting
+
+
+class EndlessReader(EventStream[Any, Any]):
+    """`return` where `raise StopAsyncIteration` belongs: None, for ever."""
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        return None
+
+
 class NoResultYet(EventStream[Any, Any]):
     def result(self) -> Any: ...
 
@@ -561,6 +580,8 @@ class StreamStub:
         (GeneratorReader, "time out", "timed out: expected ['a', 'end'], got []"),
         (LastResult, "no result", "after end() without a result, result() gave None"),
         (LastResult, "end twice", "expected 'first', got 'second'"),
+        (EndInSilence, "end wakes", "nothing more came within 0.1 seconds"),
+        (EndlessReader, "one reader", "a reader got 1000 events and still no end"),
         (Naive, "end twice", "your code raised InvalidStateError"),
         (Naive, "no result", "result() gave None; it should raise"),
         (Naive, "late reader", "expected ['a', 'end'], got []"),
@@ -582,7 +603,7 @@ def test_the_carrier_passes_and_says_what_was_tested() -> None:
     passes(
         awaited(check_event_stream(EventStream)),
         "passed: checked one reader, two readers, late reader, waiting reader, result, time out,"
-        " no result, end twice.",
+        " no result, end twice, end wakes.",
     )
     passes(awaited(check_event_stream(Naive, "one reader")), "passed: checked one reader.")
     for blank in (..., None, StreamStub):

@@ -142,7 +142,7 @@ def test_a_frame_as_text() -> None:
     loop = OneQueueLoop()
     on(loop)
     assert frame_text(loop.frames, 1).splitlines() == [
-        "             step 1 of 4",
+        "             step 2 of 5",
         "running now  a",
         "this pass    partial, partial",
         "next pass    partial",

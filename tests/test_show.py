@@ -30,6 +30,7 @@ from scripted_model import (
     text,
     tool_call,
 )
+from scripted_model.microtask import TwoQueueLoop
 from scripted_model.show import (
     NotEventsError,
     Stepper,
@@ -643,3 +644,17 @@ def test_what_does_not_grow_cannot_be_watched(displayed: list[Any]) -> None:
     """A list is for `stepper`."""
     with pytest.raises(NotEventsError, match=r"Use stepper\(\)"):
         asyncio.run(watch([]))
+
+
+def test_a_toy_loop_is_stepped_through_by_its_queues() -> None:
+    """The stepper of a loop shows each frame, and its twin is the loop's own table."""
+    loop = TwoQueueLoop()
+    loop.queue_microtask(lambda: loop.say("<b>"), "a")
+    view = stepper(loop.run())
+    assert repr(view) == "<stepper: 2 steps>"
+    view.index = 1
+    assert "step 2 of 2" in view._stack.children[2].value
+    data = view._repr_mimebundle_()
+    data = data[0] if isinstance(data, tuple) else data
+    assert data["text/plain"] == repr(loop)
+    assert "&lt;b&gt;" in data["text/html"]

@@ -326,6 +326,23 @@ def test_a_cursor_may_have_any_name_and_may_be_an_object() -> None:
     assert steps(timeline, "caller")[1] == "turn 0 to 1"
 
 
+def test_two_calls_before_either_is_played_are_noted_once_each() -> None:
+    """What the second call changed is not put down to the playback of the first."""
+
+    async def play(timeline: Timeline) -> None:
+        model = timeline.record(ScriptedModel(SCRIPT))
+        for stream in [model.stream(context()), model.stream(context())]:
+            await stream.result()
+
+    timeline = Timeline()
+    asyncio.run(play(timeline))
+    noted = [(row.lane, row.what) for row in timeline.rows if "cursor" in row.what]
+    assert noted == [
+        ("caller", "snapshot taken, cursor 0 to 1"),
+        ("caller", "snapshot taken, cursor 1 to 2 #2"),
+    ]
+
+
 def test_a_counter_is_no_list_of_requests() -> None:
     """A model that only counts its requests is recorded as well."""
 

@@ -93,7 +93,7 @@ async def _time_out(cls: Any) -> None:
     except TimeoutError:
         stream.push("a")
         stream.push("end")
-    got = [event async for event in reader]
+    got = await read(reader)
     equal("the events of a reader whose wait timed out", got, ["a", "end"])
 
 
@@ -117,6 +117,16 @@ async def _end_twice(cls: Any) -> None:
     stream.push("late")
     equal("the result after end('first') and end('second')", await stream.result(), "first")
     equal("the events pushed after end()", await read(stream), [])
+
+
+@_clause
+async def _end_wakes(cls: Any) -> None:
+    stream = _stream(cls, "end", "result", "__aiter__")
+    waiting = [asyncio.ensure_future(read(stream)), asyncio.ensure_future(stream.result())]
+    await asyncio.sleep(0)
+    stream.end("given")
+    equal("a reader and an asker that waited for end('given')", [await w for w in waiting],
+          [[], "given"])  # fmt: skip
 
 
 @async_check

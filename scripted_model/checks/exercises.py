@@ -148,9 +148,18 @@ def check_partials(project: Any, *messages: AssistantMessage) -> str:
     return f"{count(len(messages), 'message')}, {compared(*traces)}"
 
 
+MANY = 1000
+"""Events after which a reader is told that its stream does not end."""
+
+
 async def read(stream: Any) -> list[Any]:
-    """The events of a stream up to its end."""
-    return [event async for event in stream]
+    """The events of a stream up to its end; Divergence when it has none."""
+    events: list[Any] = []
+    async for event in stream:
+        events.append(event)
+        if len(events) == MANY:
+            raise Divergence(f"a reader got {MANY} events and still no end")
+    return events
 
 
 @async_check
@@ -163,7 +172,7 @@ async def check_stream(make: Any, *expected: Sequence[Any]) -> str:
         streams = streams if isinstance(streams, list | tuple) else [streams]
         equal("the number of streams", len(streams), len(expected))
         for number, (stream, wanted) in enumerate(zip(streams, expected, strict=True)):
-            if told := diverges(await read(stream), wanted):
+            if told := diverges(await read(need(stream, "a stream")), wanted):
                 raise Divergence(f"stream {number}: {told}" if len(expected) > 1 else told)
 
     await watched(scenario, LIMIT)

@@ -14,6 +14,7 @@ Steps share frames where each its own would be more than BYTES, as in a stream o
 a kernel each step is drawn when you come to it; without one you see evenly chosen ones.
 """
 
+import html
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import ipywidgets  # type: ignore[import-untyped]
 from IPython.core.getipython import get_ipython
 
+from scripted_model.microtask import TwoQueueLoop, frame_html, frames_text
 from scripted_model.show.card import ROOM, card_html, events_of, film_html, film_text
 
 BYTES = 800_000
@@ -49,6 +51,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """What `stepper` returns: a widget, and in its place a table or a text where none can be."""
 
     children: Any
+    unit = "event"
 
     def __init__(self, events: Sequence[Any], footer: str = "") -> None:
         super().__init__()
@@ -75,7 +78,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         steps = [frames[0], *(frames[self._frame_at(at)] for at in range(count))]
         stack = ipywidgets.Stack(steps, selected_index=1)
         number = ipywidgets.BoundedIntText(
-            1, min=1, max=count, layout={"width": "84px"}, tooltip="number of the event"
+            1, min=1, max=count, layout={"width": "84px"}, tooltip=f"number of the {self.unit}"
         )
         slider = ipywidgets.IntSlider(
             1, min=1, max=max(2, count), readout=False, tooltip="step with the arrow keys",
@@ -104,13 +107,13 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             )
         buttons = [
             ipywidgets.HTML(
-                _button("first", "first event", "1")
-                + _button("back", "one event back", "+n.value-1")
+                _button("first", f"first {self.unit}", "1")
+                + _button("back", f"one {self.unit} back", "+n.value-1")
             ),
             toggle,
             ipywidgets.HTML(
-                _button("forward", "one event forward", "+n.value+1")
-                + _button("last", "last event", str(count))
+                _button("forward", f"one {self.unit} forward", "+n.value+1")
+                + _button("last", f"last {self.unit}", str(count))
             ),
         ]
         ruler = [
@@ -154,6 +157,9 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def _card(self, index: int) -> str:
         return card_html(self.events, index % len(self.events), room=self.room)
 
+    def _film(self) -> tuple[str, str]:
+        return film_html(self.events), film_text(self.events)
+
     @property
     def index(self) -> int:
         """Which event is shown, from 0; -1 when there is none. Set it to show another."""
@@ -179,25 +185,41 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         bundle = super()._repr_mimebundle_(include=include, exclude=exclude, **kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, None)
         data = dict(data or {})
-        data["text/html"] = film_html(self.events) + self.footer
-        data["text/plain"] = film_text(self.events)
+        picture, text = self._film()
+        data["text/html"], data["text/plain"] = picture + self.footer, text
         return data if metadata is None else (data, metadata)
 
     def __repr__(self) -> str:
-        return f"<stepper: {len(self.events)} event{'s'[: len(self.events) != 1]}>"
+        return f"<stepper: {len(self.events)} {self.unit}{'s'[: len(self.events) != 1]}>"
+
+
+class LoopStepper(Stepper):
+    """The queues of a toy loop (`microtask`), step by step: it has no message to show."""
+
+    unit = "step"
+
+    def _card(self, index: int) -> str:
+        return frame_html(self.events, index % len(self.events))
+
+    def _film(self) -> tuple[str, str]:
+        text = frames_text(self.events)
+        return f'<pre style="font-size:16px">{html.escape(text)}</pre>', text
 
 
 def stepper(stream_or_events: Any) -> Stepper:
     """Step through the events that a stream has now: first, back, play, forward, last.
 
     stream_or_events: a stream, your own class too, as long as it has `events`; or the events,
-        which may be your own objects with a `type` and a `partial`, or dicts.
+        which may be your own objects with a `type` and a `partial`, or dicts. A toy loop of
+        `microtask` that has run is shown with its queues.
 
     Running the cell again replaces the view. Raises NotEventsError for anything else.
 
     >>> stepper([{"type": "start"}, {"type": "done", "reason": "stop"}])
     <stepper: 2 events>
     """
+    if isinstance(stream_or_events, TwoQueueLoop):
+        return LoopStepper(stream_or_events.frames)
     return Stepper(events_of(stream_or_events))
 
 
