@@ -15,7 +15,7 @@ It knows nothing about models. Two functions tell it what the end is.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from types import TracebackType
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from scripted_model.errors import NoResultError, NotAwaitedError, PlainForError
 
@@ -41,8 +41,8 @@ class EventStream(Generic[T, R]):
         self._events: list[T] = []
         self._closed = False
         self._result: R = _NOTHING
-        self._failure: tuple[Exception, TracebackType | None] | None = None
-        self._waiting: list[asyncio.Future[None]] = []
+        self._failure: tuple[BaseException, TracebackType | None] | None = None
+        self._waiting: dict[asyncio.Future[None], None] = {}
 
     # The synchronous core: what a producer does.
 
@@ -58,11 +58,14 @@ class EventStream(Generic[T, R]):
             if self.is_complete(event):
                 self._result = self.extract_result(event)
                 self._closed = True
-        except Exception as error:
+        except BaseException as error:
             self._failure = error, error.__traceback__
             self._closed = True
-        if self._waiting:
-            self._wake()
+            if not isinstance(error, Exception):
+                raise  # a KeyboardInterrupt, say, is not the stream's alone
+        finally:
+            if self._waiting:
+                self._wake()
 
     def end(self, result: R = _NOTHING) -> None:
         """Close the stream. The first result counts; closing again changes nothing.
@@ -106,6 +109,12 @@ class EventStream(Generic[T, R]):
             " Those that have arrived already are in stream.events."
         )
 
+    def __await__(self) -> NoReturn:
+        raise NotAwaitedError(
+            "A stream is not awaited: model.stream(…) returns it at once. Read its events with"
+            " `async for event in stream:`, or write `message = await stream.result()`."
+        )
+
     async def _settled(self) -> R:
         while not self._closed:
             await self._change()
@@ -122,15 +131,14 @@ class EventStream(Generic[T, R]):
     async def _change(self) -> None:
         """Wait for the next push or for the close; a waiter that gives up leaves no trace."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
+        self._waiting[waiter] = None
         try:
             await waiter
         finally:
-            if waiter in self._waiting:
-                self._waiting.remove(waiter)
+            self._waiting.pop(waiter, None)
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, {}
         for waiter in waiting:
             if not waiter.done() and not waiter.get_loop().is_closed():
                 waiter.set_result(None)
@@ -169,31 +177,44 @@ class PendingResult(Coroutine[Any, Any, R]):
     """A result still to be awaited. Used as if it were the result, it says what is missing.
 
     It is a coroutine to asyncio (`create_task`, `wait_for`, `gather`, `asyncio.run` take it),
-    except that it may be awaited again.
+    except that it may be awaited again, and by several tasks.
     """
 
-    __slots__ = ("_started", "_wait")
+    __slots__ = ("_running", "_wait")
+    __name__ = "EventStream.result"
 
     def __init__(self, wait: Callable[[], Coroutine[Any, Any, R]]) -> None:
         self._wait = wait
-        self._started: Coroutine[Any, Any, R] | None = None
+        self._running: dict[object, Coroutine[Any, Any, R]] = {}
 
     def __await__(self) -> Generator[Any, Any, R]:
         return self._wait().__await__()
 
     def send(self, value: Any) -> Any:
-        if self._started is None:
-            self._started = self._wait()
-        return self._started.send(value)
+        return self._step(lambda coroutine: coroutine.send(value))
 
     def throw(self, *error: Any) -> Any:
-        if self._started is None:
-            self._started = self._wait()
-        return self._started.throw(*error)
+        return self._step(lambda coroutine: coroutine.throw(*error))
+
+    def _step(self, resume: Callable[[Coroutine[Any, Any, R]], Any]) -> Any:
+        """Resume the coroutine of the task that asks; each task that awaits this has its own."""
+        task = asyncio.current_task() if asyncio._get_running_loop() else None
+        if task not in self._running:
+            self._running[task] = self._wait()
+        try:
+            return resume(self._running[task])
+        except BaseException:
+            self._running.pop(task, None)
+            raise
 
     def close(self) -> None:
-        if self._started is not None:
-            self._started.close()
+        for coroutine in self._running.values():
+            coroutine.close()
+
+    if not TYPE_CHECKING:  # or a type checker finds every attribute here, and none wrong
+
+        def __getattr__(self, name: str) -> NoReturn:
+            self._missing_await(f"it has no attribute {name!r}")
 
     def _missing_await(self, used: str) -> NoReturn:
         raise NotAwaitedError(
@@ -201,11 +222,20 @@ class PendingResult(Coroutine[Any, Any, R]):
             " `message = await stream.result()`, then use `message`."
         )
 
-    def __getattr__(self, name: str) -> NoReturn:
-        self._missing_await(f"it has no attribute {name!r}")
-
     def __eq__(self, other: object) -> NoReturn:
         self._missing_await("it cannot be compared")
+
+    def __iter__(self) -> NoReturn:
+        self._missing_await("there is nothing in it to go through")
+
+    def __aiter__(self) -> NoReturn:
+        raise NotAwaitedError(
+            "A result is one message, not a series of events. Read the events with"
+            " `async for event in stream:`, without `.result()`."
+        )
+
+    def __getitem__(self, key: object) -> NoReturn:
+        self._missing_await("it has no items")
 
     __hash__ = object.__hash__
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from scripted_model.errors import UnhandledEventError
 from scripted_model.event_stream import EventStream
-from scripted_model.messages import AssistantMessage, ToolCall, Value
+from scripted_model.messages import AssistantMessage, ToolCall, Value, short
 
 
 class Start(Value, frozen=True, tag_field="type", tag="start", gc=False):
@@ -30,7 +30,7 @@ class TextDelta(Value, frozen=True, tag_field="type", tag="text_delta", gc=False
     type: ClassVar[Literal["text_delta"]] = "text_delta"
 
     def __repr__(self) -> str:
-        return f"TextDelta(content_index={self.content_index}, delta={self.delta!r})"
+        return f"TextDelta(content_index={self.content_index}, delta={short(self.delta)})"
 
 
 class ToolCallDelta(Value, frozen=True, tag_field="type", tag="toolcall_delta", gc=False):
@@ -46,7 +46,7 @@ class ToolCallDelta(Value, frozen=True, tag_field="type", tag="toolcall_delta", 
     type: ClassVar[Literal["toolcall_delta"]] = "toolcall_delta"
 
     def __repr__(self) -> str:
-        return f"ToolCallDelta(content_index={self.content_index}, delta={self.delta!r})"
+        return f"ToolCallDelta(content_index={self.content_index}, delta={short(self.delta)})"
 
 
 class ToolCallEnd(Value, frozen=True, tag_field="type", tag="toolcall_end", gc=False):

@@ -11,7 +11,7 @@ assistant_message([text('先看'), tool_call('c1', 'read', {'path': 'README.md'}
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, TypeVar
 
 from msgspec import Struct, field
@@ -24,7 +24,7 @@ StopReason = Literal["stop", "length", "toolUse", "error", "aborted"]
 T = TypeVar("T")
 
 
-class Value(Struct, frozen=True, rename="camel", omit_defaults=True):
+class Value(Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     """An immutable value. Its JSON form is in camelCase and leaves out absent optionals."""
 
 
@@ -37,13 +37,20 @@ def always_written(default: T) -> T:
 def own_copy(value: Any) -> Any:
     """JSON-like data again, with no dict and no list that `value` has too.
 
-    What is no dict, list or tuple is kept as it is. Data that contains itself comes back
-    unchanged: it is no JSON, and the model that plays it says so.
+    What is no dict, list or tuple is kept as it is. Of data that contains itself, or is nested
+    too deeply to be copied, a `TooDeep` is left: a model that plays it says that it is no JSON.
     """
     try:
         return _copied(value)
     except RecursionError:
-        return value
+        return TooDeep()
+
+
+class TooDeep:
+    """Stands for data that cannot be copied. It is no JSON."""
+
+    def __repr__(self) -> str:
+        return "<data that contains itself, or is nested too deeply>"
 
 
 def _copied(value: Any) -> Any:
@@ -61,22 +68,26 @@ class OwnCopy:
 
     Anyone can change a dict, so nobody gets the one inside the message. A tool may pop from
     the arguments that it received, as it may with a real model, and the message stays as it was.
+    (Only msgspec's own `asdict` and `astuple` look behind this.)
     """
 
-    def __init__(self, owner: type, name: str) -> None:
+    def __init__(self, owner: type, name: str, copy: Callable[[Any], Any] = own_copy) -> None:
         self._slot = getattr(owner, name)
+        self._copy = copy
         setattr(owner, name, self)
 
     def __get__(self, value: Any, owner: type | None = None) -> Any:
-        return self if value is None else own_copy(self._slot.__get__(value))
+        return self if value is None else self._copy(self._slot.__get__(value))
 
     def take_in(self, value: Any) -> None:
         self._slot.__set__(value, own_copy(self._slot.__get__(value)))
 
 
-def _short(value: object) -> str:
-    """`repr` on one line of modest length, without memory addresses."""
-    said = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+def short(value: object) -> str:
+    """`repr` on one line of modest length, without the memory addresses of objects."""
+    said = repr(value)
+    if not isinstance(value, str):
+        said = re.sub(r"(<[^<>]*) at 0x[0-9a-fA-F]+>", r"\1>", said)
     return said if len(said) <= 80 else f"{said[:38]}…{said[-38:]}"
 
 
@@ -90,7 +101,7 @@ class TextContent(Value, frozen=True, tag_field="type", tag="text", gc=False):
     type: ClassVar[Literal["text"]] = "text"
 
     def __repr__(self) -> str:
-        return f"text({_short(self.text)})"
+        return f"text({short(self.text)})"
 
 
 class ToolCall(Value, frozen=True, tag_field="type", tag="toolCall"):
@@ -110,9 +121,9 @@ class ToolCall(Value, frozen=True, tag_field="type", tag="toolCall"):
         _ARGUMENTS.take_in(self)
 
     def __repr__(self) -> str:
-        said = f"{self.id!r}, {self.name!r}, {_short(self.arguments)}"
+        said = f"{self.id!r}, {self.name!r}, {short(self.arguments)}"
         if self.raw_arguments is not None:
-            said += f", raw_arguments={_short(self.raw_arguments)}"
+            said += f", raw_arguments={short(self.raw_arguments)}"
         return f"tool_call({said})"
 
 
@@ -131,8 +142,8 @@ def _blocks(content: object, *kinds: type) -> tuple[Any, ...]:
             return tuple(content)
         case str():
             raise ContentError(
-                f"content is a list of blocks, not the string {_short(content)}."
-                f" Write [text({_short(content)})]."
+                f"content is a list of blocks, not the string {short(content)}."
+                f" Write [text({short(content)})]."
             )
         case TextContent() | ToolCall():
             raise ContentError(
@@ -146,13 +157,13 @@ def _blocks(content: object, *kinds: type) -> tuple[Any, ...]:
 
 def _not_a_block(given: object, kinds: tuple[type, ...]) -> str:
     if isinstance(given, str):
-        return f"is the string {_short(given)}; a block is wanted. Write text({_short(given)})."
+        return f"is the string {short(given)}; a block is wanted. Write text({short(given)})."
     wanted = "text('…') or tool_call(…)" if ToolCall in kinds else "text('…')"
     return f"is {_a_value(given)}; a block is wanted. Write {wanted}."
 
 
 def _a_value(given: object) -> str:
-    return f"a value of type {type(given).__name__}: {_short(given)}"
+    return f"a value of type {type(given).__name__}: {short(given)}"
 
 
 # Messages
@@ -182,7 +193,7 @@ class UserMessage(Value, frozen=True, tag_field="role", tag="user"):
 
     def __repr__(self) -> str:
         one = self.content[0].text if len(self.content) == 1 else None
-        return f"user_message({_list_of(self.content) if one is None else _short(one)})"
+        return f"user_message({_list_of(self.content) if one is None else short(one)})"
 
 
 class AssistantMessage(Value, frozen=True, tag_field="role", tag="assistant"):
@@ -211,7 +222,7 @@ class AssistantMessage(Value, frozen=True, tag_field="role", tag="assistant"):
             said += f", {self.stop_reason!r}"
         for name, default in _REPR_DEFAULTS.items():
             if (value := getattr(self, name)) != default:
-                said += f", {name}={_short(value)}"
+                said += f", {name}={short(value)}"
         return f"assistant_message({said})"
 
 
@@ -262,10 +273,10 @@ def _list_of(items: Sequence[object], most: int = 4) -> str:
     return f"[{', '.join(said)}]"
 
 
-class AgentContext(Value, frozen=True):
-    """What a model is called with.
+class AgentContext(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """What a model is called with: the one thing here that is no value, but the caller's own.
 
-    `messages` is a list, and it is the caller's own: the one thing here that can change.
+    `messages` is a list, for the caller to append to as the conversation goes on.
     `tools` describes the tools that the model may ask for, as JSON data; a scripted model
     records it and does nothing else with it.
     """
@@ -274,6 +285,11 @@ class AgentContext(Value, frozen=True):
     tools: list[Any] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.tools, list | None):
+            raise ContextError(
+                f"tools is a list, or None, not {_a_value(self.tools)}."
+                " All messages go into the first list: AgentContext([message, message])."
+            )
         if not isinstance(self.messages, list):
             raise ContextError(
                 f"messages is a list, not {_a_value(self.messages)}."

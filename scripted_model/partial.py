@@ -18,9 +18,10 @@ import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from scripted_model.errors import ScriptError
 from scripted_model.events import (
@@ -59,6 +60,12 @@ def words(said: str) -> Iterable[str]:
     return re.findall(r"\s*\S+|\s+", said)
 
 
+_CUT_AT_THE_LOOK: Any = ...
+"""Stands where a partial has its content: no encoder takes it, so none leaves the content out."""
+
+_CONTENT: Any = AssistantMessage.content
+
+
 class Partial(AssistantMessage, frozen=True, gc=False):
     """An assistant message in mid-stream: the finished blocks, and one block open up to `end`.
 
@@ -66,26 +73,35 @@ class Partial(AssistantMessage, frozen=True, gc=False):
     garbage collector need not visit each partial of a long stream.)
     """
 
-    blocks: tuple[ContentBlock, ...] = ()
-    count: int = 0
-    open_block: ContentBlock | None = None
-    end: int = 0
+    _blocks: tuple[ContentBlock, ...] = ()
+    _count: int = 0
+    _open: ContentBlock | None = None
+    _end: int = 0
 
     @property  # type: ignore[misc]  # a field of the base, computed here
     def content(self) -> tuple[ContentBlock, ...]:
-        finished = self.blocks[: self.count]
-        if self.open_block is None:
+        finished = self._blocks[: self._count]
+        if self._open is None:
             return finished
-        return (*finished, _up_to(self.end, self.open_block))
+        return (*finished, _up_to(self._end, self._open))
 
     def __post_init__(self) -> None:
-        """Nothing to check: the finished message was."""
+        """Nothing to check, the finished message was; but `replace` may bring other content."""
+        if (content := _CONTENT.__get__(self)) is not _CUT_AT_THE_LOOK:
+            for name, value in (("_blocks", content), ("_count", len(content)), ("_open", None)):
+                force_setattr(self, name, value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AssistantMessage) and as_message(self) == as_message(other)
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(as_message(self))
+
+    def __copy__(self) -> AssistantMessage:
+        return as_message(self)
 
     def __reduce__(self) -> Any:
         return as_message(self).__reduce__()
@@ -106,10 +122,6 @@ def _up_to(end: int, block: ContentBlock) -> ContentBlock:
         return TextContent(block.text[:end])
     assert block.raw_arguments is not None
     return replace(block, raw_arguments=block.raw_arguments[:end])
-
-
-_CUT_AT_THE_LOOK: Any = ...
-"""Stands where a partial has its content: no encoder takes it, so none leaves the content out."""
 
 
 def project(message: AssistantMessage, chunk: Chunk = whole) -> Iterator[ModelEvent]:
@@ -169,14 +181,23 @@ def _raw_arguments(call: ToolCall, index: int) -> str:
 def _pieces(said: str, chunk: Chunk, index: int) -> Sequence[str]:
     if not said:
         return ("",)  # an empty block is a block: it has its delta too
-    pieces = tuple(chunk(said))
-    if (given := "".join(pieces)) != said:
-        differ = (
-            i for i, (one, other) in enumerate(zip(given, said, strict=False)) if one != other
-        )
-        at = next(differ, min(len(given), len(said)))
+    try:
+        # No honest chunk has more pieces than this, and one without an end is stopped by it.
+        pieces = tuple(islice(chunk(said), 2 * len(said) + 2))
+        adds_up = sum(map(len, pieces)) == len(said) and "".join(pieces) == said
+    except Exception as error:
+        raise ScriptError(
+            f"content[{index}]: chunk raised {type(error).__name__}: {error}."
+            " It is a function from a string to strings, such as `words`."
+        ) from error
+    if not adds_up:
+        end = 0
+        for piece in pieces:
+            if not said.startswith(piece, end):
+                break
+            end += len(piece)
         raise ScriptError(
             f"content[{index}]: chunk gave pieces that do not add up to the text;"
-            f" they differ at character {at} of {len(said)}."
+            f" they part at character {end} of {len(said)}."
         )
     return pieces

@@ -61,7 +61,7 @@ class ScriptedModel:
     ) -> None:
         if not callable(chunk):
             raise ScriptError("chunk is a function from a string to strings, such as `words`.")
-        if not isinstance(pace, int | float) or not 0 <= pace < math.inf:
+        if isinstance(pace, bool) or not isinstance(pace, int | float) or not 0 <= pace < math.inf:
             raise ScriptError(f"pace is a number of seconds, 0 or more, not {pace!r}.")
         self._cursor = Cursor(checked_script(turns))
         self._chunk = chunk
@@ -72,7 +72,7 @@ class ScriptedModel:
     @property
     def remaining(self) -> int:
         """How many turns no call has taken yet."""
-        return len(self._cursor.left)
+        return len(self._cursor) - self._cursor.position
 
     def assert_complete(self) -> None:
         """Raise UnplayedTurnsError if some turns were never asked for."""
@@ -97,12 +97,12 @@ class ScriptedModel:
         or a signal of the wrong type.
         """
         loop = _running_loop()
-        if signal is not None and not callable(getattr(signal, "is_set", None)):
+        if isinstance(signal, type) or not (signal is None or hasattr(signal, "is_set")):
             raise ContextError("signal is something with is_set(), such as asyncio.Event().")
         stream = AssistantMessageEventStream()
         self.requests.append(snapshot(context))
         turn = self._cursor.take()
-        events = _played(turn, self._chunk, signal)
+        events = _events(turn, self._chunk)
         loop.call_soon(_Playback(stream, events, self._pace, signal).play)
         return stream
 
@@ -132,16 +132,16 @@ def _failed(
     return Error(reason, replace(message, stop_reason=reason, error_message=why))
 
 
-def _played(
-    turn: ScriptedTurn | None, chunk: Chunk, signal: AbortSignal | None
-) -> Iterator[ModelEvent]:
-    """The events of a call, from the moment when playback begins."""
-    if signal is not None and signal.is_set():
-        yield _failed("aborted", ABORTED)
-    elif turn is None:
+def _events(turn: ScriptedTurn | None, chunk: Chunk) -> Iterator[ModelEvent]:
+    """The events of a call that nobody aborts."""
+    if turn is None:
         yield _failed("error", EXHAUSTED)
     else:
         yield from project(turn.message() if isinstance(turn, FailedTurn) else turn, chunk)
+
+
+GLANCE = 0.01
+"""Seconds between two looks at the signal while a paced stream waits."""
 
 
 class _Playback:
@@ -151,9 +151,6 @@ class _Playback:
     where a pending task would complain; the stream then ends as aborted, so that no result
     stays open.
     """
-
-    GLANCE = 0.01
-    """Seconds between two looks at the signal while a paced stream waits."""
 
     def __init__(
         self,
@@ -172,24 +169,25 @@ class _Playback:
     def play(self) -> None:
         """The scheduled callback: nothing of a turn is produced before this runs."""
         try:
+            self._play()
+        except Exception as error:
+            self._fail("error", f"This turn cannot be played: {error or type(error).__name__}")
+        except BaseException:
+            self._fail("aborted", ABORTED)
+            raise
+
+    def _play(self) -> None:
+        if self._signal is not None and self._signal.is_set():
+            return self._fail("aborted", ABORTED)
+        if self._loop.time() >= self._due:
             for event in self._events:
                 self._stream.push(event)
-                if self._pace and not self._stream.closed:
+                if self._pace:
                     self._due = self._loop.time() + self._pace
-                    return self._wait()
-        except Exception as error:
-            self._fail("error", f"This turn cannot be played: {error}")
-
-    def _wait(self) -> None:
-        left = self._due - self._loop.time()
-        if self._signal is not None:
-            if self._signal.is_set():
-                return self._fail("aborted", ABORTED)
-            left = min(left, self.GLANCE)
-        if left > 0:
-            self._loop.call_later(left, self._wait)
-        else:
-            self.play()
+                    break
+        if not self._stream.closed:
+            left = max(self._due - self._loop.time(), 0)
+            self._loop.call_later(left if self._signal is None else min(left, GLANCE), self.play)
 
     def _fail(self, reason: Literal["error", "aborted"], why: str) -> None:
         """End the stream with what was said so far; no change if it is over."""

@@ -14,10 +14,11 @@ from scripted_model.messages import (
     Message,
     OwnCopy,
     own_copy,
+    short,
 )
 
 
-class Snapshot(AgentContext, frozen=True):
+class Snapshot(AgentContext, frozen=True):  # type: ignore[misc]  # frozen, of one that is not
     """A context that no longer changes: every look at `messages` gives a list of your own."""
 
     def __post_init__(self) -> None:
@@ -28,11 +29,14 @@ class Snapshot(AgentContext, frozen=True):
             return False
         return self.messages == other.messages and self.tools == other.tools
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     __hash__ = None  # type: ignore[assignment]  # like the context that it is equal to
 
 
-for _name in ("messages", "tools"):
-    OwnCopy(Snapshot, _name)
+OwnCopy(Snapshot, "messages", copy=list)  # immutable values need no deeper copy
+OwnCopy(Snapshot, "tools")
 
 
 def snapshot(context: AgentContext) -> Snapshot:
@@ -53,8 +57,16 @@ def snapshot(context: AgentContext) -> Snapshot:
     for kind in {type(message) for message in messages}:
         if not issubclass(kind, Message):
             index = next(i for i, message in enumerate(messages) if type(message) is kind)
-            raise ContextError(
-                f"messages[{index}] is a {kind.__name__}, not a message."
-                " Write user_message('…') for what the user said."
-            )
+            given = messages[index]
+            raise ContextError(f"messages[{index}] is no message: {short(given)}.{_fix(given)}")
     return Snapshot(messages, own_copy(context.tools))
+
+
+def _fix(given: object) -> str:
+    match given:
+        case str():
+            return f" Write user_message({short(given)}) for what the user said."
+        case dict():
+            return " Write message_from_dict({…}) to read a message from its JSON form."
+        case _:
+            return ""

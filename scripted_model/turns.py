@@ -1,13 +1,20 @@
 """Turns: what a script is made of (chapters 06 and 08)."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from scripted_model.errors import ScriptError
-from scripted_model.messages import AssistantMessage, TextContent, ToolCall, Value
+from scripted_model.messages import (
+    AssistantMessage,
+    StopReason,
+    TextContent,
+    ToolCall,
+    Value,
+    short,
+)
 from scripted_model.partial import as_message
 
 
@@ -30,8 +37,8 @@ class FailedTurn(Value, frozen=True):
         )
 
     def __repr__(self) -> str:
-        said = f"{self.stop_reason!r}, {self.error_message!r}"
-        return f"FailedTurn({said}{f', {self.partial_text!r}' if self.partial_text else ''})"
+        said = f"{self.stop_reason!r}, {short(self.error_message)}"
+        return f"FailedTurn({said}{f', {short(self.partial_text)}' if self.partial_text else ''})"
 
 
 ScriptedTurn = AssistantMessage | FailedTurn
@@ -50,14 +57,15 @@ def checked_script(turns: Iterable[ScriptedTurn]) -> list[ScriptedTurn]:
 def _checked(turn: object, index: int) -> ScriptedTurn:
     match turn:
         case AssistantMessage():
-            turn = as_message(turn)
+            message = as_message(turn)
             blocks = [
-                replace(b, arguments=None) if isinstance(b, ToolCall) else b for b in turn.content
+                replace(b, arguments=None) if isinstance(b, ToolCall) else b
+                for b in message.content
             ]
-            _validate(replace(turn, content=tuple(blocks)), index)
-            return turn
+            _validate(replace(message, content=tuple(blocks)), get_args(StopReason), index)
+            return message
         case FailedTurn():
-            _validate(turn, index)
+            _validate(turn, ("error", "aborted"), index)
             return turn
         case _:
             raise ScriptError(
@@ -65,12 +73,21 @@ def _checked(turn: object, index: int) -> ScriptedTurn:
             )
 
 
-def _validate(turn: ScriptedTurn, index: int) -> None:
-    """The types of the fields, which a constructor does not check."""
+def _validate(turn: ScriptedTurn, reasons: tuple[str, ...], index: int) -> None:
+    """The types of the fields, which a constructor does not check: a turn has to be the same
+    after it went through its JSON form."""
+    if turn.stop_reason not in reasons:
+        raise ScriptError(
+            f"turn {index}: stop_reason is {short(turn.stop_reason)};"
+            f" it has to be one of {', '.join(map(repr, reasons))}."
+        )
     try:
-        convert(to_builtins(turn, enc_hook=repr), type(turn))
-    except ValidationError as error:
+        same = convert(to_builtins(turn), type(turn))
+    except (ValidationError, TypeError, ValueError, RecursionError) as error:
         raise ScriptError(f"turn {index}: {error}") from error
+    for name in turn.__struct_fields__:
+        if getattr(same, name) != getattr(turn, name):
+            raise ScriptError(f"turn {index}: {name} cannot be {short(getattr(turn, name))}.")
 
 
 def _what(given: object) -> str:

@@ -11,37 +11,52 @@ scripted_model.errors.InvalidDataError: $.content[0].text: expected `str`, got `
 """
 
 import json
+import re
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import msgspec
 from msgspec.structs import replace
 
 from scripted_model.errors import InvalidDataError
-from scripted_model.events import ModelEvent, Start, TextDelta, ToolCallDelta, ToolCallEnd
+from scripted_model.events import (
+    Done,
+    Error,
+    ModelEvent,
+    Start,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallEnd,
+)
 from scripted_model.messages import AgentContext, AssistantMessage, Message, Value
 from scripted_model.partial import as_message
 from scripted_model.turns import FailedTurn, ScriptedTurn
 
+NOT_JSON = (bytes, bytearray, memoryview, datetime, date, time, timedelta, UUID, Decimal)
+"""msgspec would write these as strings; read back, they would be something else."""
 
-def to_dict(value: Value) -> dict[str, Any]:
+
+def to_dict(value: Value | AgentContext) -> dict[str, Any]:
     """A message, content block, context, turn or event as plain dicts and lists.
 
     Absent optionals are left out; other defaults are written. Raises InvalidDataError when the
     value holds something that is no JSON (a tool call's arguments may).
     """
-    if not isinstance(value, Value):
+    if not isinstance(value, Value | AgentContext):
         raise InvalidDataError(
             f"$: expected a message, context, turn or event, got `{type(value).__name__}`"
         )
     try:
-        builtins = msgspec.to_builtins(_written_out(value))
+        builtins = msgspec.to_builtins(_written_out(value), builtin_types=NOT_JSON)
         plain: dict[str, Any] = json.loads(json.dumps(builtins, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidDataError(f"{type(value).__name__} holds what is no JSON: {error}") from error
     return plain
 
 
-def _written_out(value: Value) -> Value:
+def _written_out(value: Value | AgentContext) -> Value | AgentContext:
     """The value with ordinary messages in the place of partial ones."""
     match value:
         case AssistantMessage():
@@ -50,6 +65,10 @@ def _written_out(value: Value) -> Value:
             return AgentContext([as_message(m) for m in value.messages], value.tools)
         case Start() | TextDelta() | ToolCallDelta() | ToolCallEnd():
             return replace(value, partial=as_message(value.partial))
+        case Done():
+            return replace(value, message=as_message(value.message))
+        case Error():
+            return replace(value, error=as_message(value.error))
         case _:
             return value
 
@@ -86,6 +105,10 @@ def _read(data: Any, kind: Any) -> Any:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at ")
-        path = where.strip("`") or "$"
-        raise InvalidDataError(f"{path}: {what[:1].lower()}{what[1:]}") from None
+        place = re.search(r" - at (?:`key` in )?`([^`]*)`$", str(error))
+        what = str(error)[: place.start()] if place else str(error)
+        path = place[1] if place else "$"
+        hint = ". Read the text with json.loads first" if isinstance(data, str) else ""
+        raise InvalidDataError(f"{path}: {what[:1].lower()}{what[1:]}{hint}") from None
+    except UnicodeEncodeError as error:
+        raise InvalidDataError(f"$: expected Unicode text, got {error.object!r}") from None

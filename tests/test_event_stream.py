@@ -135,6 +135,37 @@ def test_a_pending_result_is_a_coroutine_to_asyncio() -> None:
     assert asyncio.run(stream.result()) == "result of z"
 
 
+def test_one_pending_result_serves_many_tasks_and_may_be_awaited_again() -> None:
+    """Also after a time-out, and by two tasks at once."""
+
+    async def play() -> list[Any]:
+        stream = letters(EventStream)
+        pending: Any = stream.result()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(pending, 0)
+        first, second = asyncio.create_task(pending), asyncio.create_task(pending)
+        await turn_the_loop()
+        first.cancel()
+        third = asyncio.ensure_future(asyncio.shield(pending))
+        await turn_the_loop()
+        stream.push("z")
+        return [await second, await third, await pending, await asyncio.wait_for(pending, 1)]
+
+    assert asyncio.run(play()) == ["result of z"] * 4
+
+
+def test_an_interrupt_inside_a_function_of_the_stream_leaves_nobody_waiting() -> None:
+    """A KeyboardInterrupt goes on to the producer, and the stream is closed all the same."""
+
+    def interrupted(event: str) -> str:
+        raise KeyboardInterrupt
+
+    stream: EventStream[str, str] = EventStream(lambda event: True, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        stream.push("a")
+    assert stream.closed
+
+
 def test_a_reader_of_a_full_stream_reads_it_to_the_end() -> None:
     """Reading what is already there needs no push and no wake-up."""
     assert asyncio.run(read(letters(EventStream, "az"))) == ["a", "z"]

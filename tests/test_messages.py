@@ -18,6 +18,7 @@ from scripted_model import (
     Usage,
     UserMessage,
     assistant_message,
+    characters,
     project,
     text,
     text_of,
@@ -69,6 +70,13 @@ def test_a_repr_fits_one_line_and_shows_no_address() -> None:
         assert "\n" not in repr(value)
         assert " at 0x" not in repr(value)
         assert len(repr(value)) < 2000
+    for event in project(long, chunk=characters):
+        assert len(repr(event)) < 2000
+        if event.type == "text_delta" and event.content_index == 2:
+            break
+    assert len(repr(FailedTurn("error", "x" * 100_000, "y" * 100_000))) < 300
+    assert "at 0x" in repr(text("crash at 0xdeadbeef"))
+    assert "at 0x" in repr(tool_call("c1", "f", {"where": "jump at 0x1f"}))
 
 
 def test_equal_content_means_equal_values() -> None:
@@ -87,7 +95,6 @@ def test_equal_content_means_equal_values() -> None:
         (READ, "arguments"),
         (user_message("a"), "content"),
         (assistant_message([text("a")]), "content"),
-        (AgentContext([]), "messages"),
         (next(project(assistant_message([]))), "partial"),
         (next(project(assistant_message([]))).partial, "content"),  # type: ignore[union-attr]
     ],
@@ -116,6 +123,17 @@ def test_every_look_at_arguments_gives_a_copy_of_your_own() -> None:
     looked["more"][0]["x"] = 1
     del looked["more"]
     assert call.arguments == {"paths": ["a"], "more": ({},)}
+
+
+def test_data_too_deep_to_copy_is_not_kept() -> None:
+    """Rather than sharing it with the caller, the call holds what is no JSON."""
+    deep: list[Any] = []
+    leaf = deep
+    for _ in range(100_000):
+        leaf.append([])
+        leaf = leaf[0]
+    call = tool_call("c1", "f", deep)
+    assert "nested too deeply" in repr(call)
 
 
 def test_a_list_of_content_becomes_a_tuple() -> None:

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from itertools import repeat
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from hypothesis import given
 
 from scripted_model import (
     AssistantMessage,
+    Done,
     ScriptError,
     TextContent,
     ToolCall,
@@ -204,6 +206,22 @@ def test_a_chunk_has_to_give_the_text(chunk: Any, at: int) -> None:
         list(project(assistant_message([text("hello")]), chunk))
 
 
+@pytest.mark.parametrize(
+    ("chunk", "words_of_it"),
+    [
+        (lambda said: None, "chunk raised TypeError"),
+        (lambda said: [1, 2], "chunk raised TypeError"),
+        (lambda said: 1 / 0, "chunk raised ZeroDivisionError"),
+        (repeat, "do not add up"),
+        (lambda said: repeat(""), "do not add up"),
+    ],
+)
+def test_a_chunk_that_gives_no_strings_or_no_end_is_told_so(chunk: Any, words_of_it: str) -> None:
+    """The words name `chunk`; an endless one does not hang."""
+    with pytest.raises(ScriptError, match=words_of_it):
+        list(project(assistant_message([text("hello")]), chunk))
+
+
 @given(TEXTS)
 def test_the_ready_chunks_concatenate_to_the_text(said: str) -> None:
     """whole, characters and words cut without loss."""
@@ -231,6 +249,12 @@ def test_a_partial_is_an_assistant_message() -> None:
     assert partial == ordinary
     assert ordinary == partial
     assert partial != assistant_message([text("先看")])
+    assert (partial != ordinary) is False
+    assert (ordinary != partial) is False
+    changed = msgspec.structs.replace(partial, content=(text("new"),), stop_reason="aborted")
+    assert changed == assistant_message([text("new")], "aborted")
+    assert type(copy.copy(partial)) is AssistantMessage
+    assert to_dict(Done("stop", partial))["message"] == to_dict(ordinary)
     assert hash(partial) == hash(ordinary)
     assert repr(partial) == repr(ordinary)
     assert isinstance(partial.content, tuple)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -254,6 +255,11 @@ SCRIPT_MISTAKES: dict[str, tuple[Any, str]] = {
     "a failed turn that did not fail": ([FailedTurn("stop", "boom")], "turn 0: "),  # type: ignore[arg-type]
     "no error message": ([FailedTurn("error", None)], "turn 0: "),  # type: ignore[arg-type]
     "a field of the wrong type": ([assistant_message([], model=7)], "turn 0: "),
+    "an exception as error message": ([FailedTurn("error", OSError("boom"))], "turn 0: "),  # type: ignore[arg-type]
+    "a dict as usage": ([assistant_message([], usage={"input": 1})], "turn 0: usage cannot be"),
+    "bytes as text": ([assistant_message([type(text("a"))(b"ab")])], "turn 0: content cannot be"),  # type: ignore[arg-type]
+    "a lone surrogate": ([assistant_message([], "\ud800")], "turn 0: stop_reason is"),  # type: ignore[arg-type]
+    "swapped arguments": ([FailedTurn("rate limited", "error")], "one of 'error', 'aborted'"),  # type: ignore[arg-type]
     "a text that is none": ([assistant_message([type(text("a"))(7)])], "$.content[0].text"),  # type: ignore[arg-type]
 }
 
@@ -266,7 +272,7 @@ def test_an_ill_formed_script_is_refused_when_the_model_is_built(turns: Any, wor
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("pace", [-1, float("nan"), float("inf"), "1", None])
+@pytest.mark.parametrize("pace", [-1, float("nan"), float("inf"), "1", None, True])
 def test_a_pace_that_is_no_duration_is_refused(pace: Any) -> None:
     """Seconds, 0 or more."""
     with pytest.raises(ScriptError, match="pace is a number of seconds"):
@@ -288,6 +294,8 @@ def test_a_call_that_is_refused_uses_up_nothing() -> None:
             model.stream([user_message("请求一")])  # type: ignore[arg-type]
         with pytest.raises(ContextError, match="something with is_set"):
             model.stream(context(), signal=True)  # type: ignore[arg-type]
+        with pytest.raises(ContextError, match="something with is_set"):
+            model.stream(context(), signal=asyncio.Event)  # type: ignore[arg-type]
         assert (model.requests, model.remaining) == ([], 1)
 
     asyncio.run(play())
@@ -333,6 +341,43 @@ def test_a_paced_stream_gives_the_same_events_one_at_a_time() -> None:
         (6, "text_delta"),
         (8, "done"),
     ]
+
+
+@pytest.mark.parametrize("pace", [1e-9, 5e-324])
+def test_a_tiny_pace_still_gives_the_loop_its_turn(pace: float) -> None:
+    """However small, each event is a callback of its own, and many of them do not nest."""
+
+    async def play() -> list[int]:
+        model = ScriptedModel([assistant_message([text("x" * 2000)])], chunk=characters, pace=pace)
+        stream = model.stream(context())
+        counts = []
+        while not stream.closed:
+            await asyncio.sleep(0)
+            counts.append(len(stream.events))
+        assert (await stream.result()).stop_reason == "stop"
+        return counts
+
+    counts = asyncio.run(play())
+    assert max(after - before for before, after in pairwise(counts)) == 1
+
+
+def test_a_signal_that_fails_in_mid_play_ends_the_stream() -> None:
+    """What it raises is an error event; nobody waits for ever."""
+
+    class Fails:
+        looks = 0
+
+        def is_set(self) -> bool:
+            self.looks += 1
+            return bool(1 // (4 - self.looks)) and False
+
+    async def play() -> Any:
+        model = ScriptedModel([assistant_message([text("abc")])], chunk=characters, pace=0.005)
+        return await result_of(model.stream(context(), signal=Fails()))
+
+    final = run_fast(play())
+    assert (final.stop_reason, text_of(final)) == ("error", "ab")
+    assert "division" in final.error_message
 
 
 def test_an_abort_in_mid_stream_keeps_what_was_said() -> None:

@@ -7,6 +7,7 @@ import pytest
 from scripted_model import (
     AgentContext,
     ContextError,
+    EventStream,
     assistant_message,
     snapshot,
     text,
@@ -55,6 +56,31 @@ def test_a_snapshot_equals_the_context_that_it_was_taken_of() -> None:
     context.messages.clear()
     assert context != seen
     assert seen != "something else"
+    context = AgentContext([])
+    assert (snapshot(context) != context) is False
+    assert (context != snapshot(context)) is False
+
+
+def test_the_list_of_a_context_grows_in_every_way_that_a_list_can() -> None:
+    """append, +=, slices and assignment: the context is the caller's; a snapshot stays."""
+    context: Any = AgentContext([])
+    context.messages += [user_message("请求一")]
+    context.messages[:] = [*context.messages, user_message("请求二")]
+    seen: Any = snapshot(context)
+    context.messages = []
+    assert len(seen.messages) == 2
+    with pytest.raises(AttributeError):
+        seen.messages = []
+
+
+def test_tools_are_a_list() -> None:
+    """A second message in their place is told where messages go."""
+    with pytest.raises(ContextError, match="All messages go into the first list"):
+        AgentContext([user_message("a")], user_message("b"))  # type: ignore[arg-type]
+
+
+def unready() -> EventStream[str, str]:
+    return EventStream(bool, str)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +88,13 @@ def test_a_snapshot_equals_the_context_that_it_was_taken_of() -> None:
     [
         ([user_message("a")], "not with a list. Write model.stream(AgentContext("),
         ("请求一", "not with a str."),
-        (AgentContext(["请求一"]), "messages[0] is a str, not a message."),  # type: ignore[list-item]
-        (AgentContext([user_message("a"), text("b")]), "messages[1] is a TextContent"),  # type: ignore[list-item]
+        (
+            AgentContext(["请求一"]),
+            "messages[0] is no message: '请求一'. Write user_message('请求一')",
+        ),  # type: ignore[list-item]
+        (AgentContext([user_message("a"), text("b")]), "messages[1] is no message: text('b')."),  # type: ignore[list-item]
+        (AgentContext([{"role": "user"}]), "Write message_from_dict({…})"),  # type: ignore[list-item]
+        (AgentContext([unready().result()]), "write `await stream.result()`"),  # type: ignore[list-item]
     ],
 )
 def test_what_is_no_context_is_refused_in_words(context: Any, words: str) -> None:

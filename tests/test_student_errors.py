@@ -96,6 +96,34 @@ def test_using_a_result_without_await(use: Any) -> None:
         use(filled().result())
 
 
+@pytest.mark.parametrize("use", [list, dict, lambda result: result[0]])
+def test_going_through_a_result_without_await(use: Any) -> None:
+    """Iterating or indexing says the same."""
+    with pytest.raises(NotAwaitedError, match="The await is missing"):
+        use(filled().result())
+
+
+def test_async_for_over_a_result() -> None:
+    """A result is one message; the words lead to the events."""
+
+    async def play() -> None:
+        async for _ in filled().result():  # type: ignore[attr-defined]
+            pass
+
+    with pytest.raises(NotAwaitedError, match=r"without `\.result\(\)`"):
+        asyncio.run(play())
+
+
+def test_awaiting_the_stream_itself() -> None:
+    """The most common slip: the call needs no await, its events and its result do."""
+
+    async def play() -> None:
+        await model().stream(context())  # type: ignore[misc]
+
+    with pytest.raises(NotAwaitedError, match="A stream is not awaited"):
+        asyncio.run(play())
+
+
 def test_text_of_a_result_without_await() -> None:
     """A helper that gets the pending result names it."""
     with pytest.raises(ContentError, match=r"write `await stream\.result\(\)`"):
@@ -119,7 +147,7 @@ def test_asyncio_can_describe_a_task_that_awaits_a_result() -> None:
         await task
         return said
 
-    assert "PendingResult" in asyncio.run(play())
+    assert "EventStream.result" in asyncio.run(play())
 
 
 def test_a_result_that_is_closed_unstarted_leaves_no_warning() -> None:

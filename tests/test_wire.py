@@ -1,5 +1,6 @@
 """The JSON form of the values."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -111,6 +112,19 @@ BAD_DATA: dict[str, tuple[Any, Any, str]] = {
         {"messages": [USER, {"role": "user", "content": "a"}]},
         "$.messages[1].content: expected `array`, got `str`",
     ),
+    "a Python name": (
+        message_from_dict,
+        {"role": "assistant", "content": [], "stop_reason": "error"},
+        "$: object contains unknown field `stop_reason`",
+    ),
+    "a key that is no string": (message_from_dict, {**USER, 7: 1}, "$: expected `str`"),
+    "a lone surrogate": (message_from_dict, {"role": "\ud800"}, "$: expected Unicode text"),
+    "a path in a value": (
+        message_from_dict,
+        {"role": "x - at `$.y`"},
+        "$.role: invalid value 'x - at `$.y`'",
+    ),
+    "JSON text": (message_from_dict, "{}", "$: expected `object`, got `str`. Read the text with"),
     "an unknown event": (event_from_dict, {"type": "begin"}, "$.type: invalid value 'begin'"),
     "an event without partial": (
         event_from_dict,
@@ -136,6 +150,8 @@ def test_bad_data_is_refused_with_the_path_and_what_was_expected(
         ("a string", "$: expected a message, context, turn or event, got `str`"),
         (tool_call("c1", "f", float("nan")), "ToolCall holds what is no JSON"),
         (tool_call("c1", "f", object()), "ToolCall holds what is no JSON"),
+        (tool_call("c1", "f", b"bytes"), "ToolCall holds what is no JSON"),
+        (tool_call("c1", "f", [date(2026, 1, 1)]), "ToolCall holds what is no JSON"),
     ],
 )
 def test_what_has_no_json_form_is_refused(value: Any, words: str) -> None:

@@ -66,7 +66,10 @@ async def main() -> str:
         FailedTurn("error", "rate limited", partial_text="正在"),
     ]
     model = ScriptedModel(turns, chunk=words)
-    final = await agent(model, "请求一")
+    task = asyncio.create_task(agent(model, "请求一"))
+    waiting = asyncio.create_task(model.stream(AgentContext([])).result())
+    print((await waiting).stop_reason)
+    final = await asyncio.wait_for(task, 1)
     event: ModelEvent = event_from_dict(to_dict(model.stream(AgentContext([])).events[0]))
     print(event.type, model.requests[0].messages[0].role)
     return text_of(final)
