@@ -171,7 +171,7 @@ class _Playback:
         try:
             self._play()
         except Exception as error:
-            self._fail("error", f"This turn cannot be played: {error or type(error).__name__}")
+            self._fail("error", f"This turn cannot be played: {str(error) or type(error).__name__}")
         except BaseException:
             self._fail("aborted", ABORTED)
             raise
@@ -179,15 +179,17 @@ class _Playback:
     def _play(self) -> None:
         if self._signal is not None and self._signal.is_set():
             return self._fail("aborted", ABORTED)
-        if self._loop.time() >= self._due:
-            for event in self._events:
-                self._stream.push(event)
-                if self._pace:
-                    self._due = self._loop.time() + self._pace
-                    break
-        if not self._stream.closed:
-            left = max(self._due - self._loop.time(), 0)
-            self._loop.call_later(left if self._signal is None else min(left, GLANCE), self.play)
+        if self._loop.time() < self._due:
+            return self._wait()
+        for event in self._events:
+            self._stream.push(event)
+            if self._pace and not self._stream.closed:
+                self._due = self._loop.time() + self._pace
+                return self._wait()
+
+    def _wait(self) -> None:
+        left = max(self._due - self._loop.time(), 0)
+        self._loop.call_later(left if self._signal is None else min(left, GLANCE), self.play)
 
     def _fail(self, reason: Literal["error", "aborted"], why: str) -> None:
         """End the stream with what was said so far; no change if it is over."""
