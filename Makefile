@@ -9,11 +9,13 @@ PY = .venv/bin/python
 export JUPYTER_PREFER_ENV_PATH = 1
 unexport JUPYTER_PATH
 
-.PHONY: help lab test notebooks format bench clean
+.PHONY: help lab test notebooks pages picture format bench clean
 
 ## make lab         open JupyterLab on the first notebook (more options: LAB_ARGS=--no-browser)
 ## make test        run every check that CI runs
 ## make notebooks   run all notebooks and store their outputs
+## make pages       make a page of each chapter that steps with no kernel and no network
+## make picture     draw the picture at the top of the README again
 ## make format      put code and notebooks into the standard format
 ## make bench       measure speed
 ## make clean       delete .venv and everything else that the commands above made
@@ -23,9 +25,11 @@ help:
 
 # --allow-root only lifts Jupyter's refusal to start for root, as in a container. The address is
 # given as default_url, so that it is also the one printed where no browser can be opened.
+# .ci/lab holds defaults for JupyterLab, which each user can change: a saved notebook keeps what its
+# widgets show, and nobody is asked about news.
 lab:
 	@$(VENV) lab
-	$(PY) -m jupyterlab --allow-root --ServerApp.root_dir=. \
+	$(PY) -m jupyterlab --allow-root --ServerApp.root_dir=. --LabApp.app_settings_dir=.ci/lab \
 	    --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_ARGS)
 
 # nbval's time limit is for one cell; pytest's must be longer, or it cuts nbval's report short.
@@ -40,6 +44,14 @@ test:
 notebooks:
 	@$(VENV) test
 	$(PY) -W error .ci/notebooks.py
+
+pages:
+	@$(VENV) test
+	$(PY) .ci/pages.py
+
+picture:
+	@$(VENV) test
+	$(PY) -m tests.browser.picture
 
 format:
 	@$(VENV) test

@@ -60,8 +60,11 @@ def outputs_of(notebook: NotebookNode) -> Iterator[NotebookNode]:
         yield from cell.outputs
 
 
-def run(notebook: NotebookNode, folder: Path) -> None:
-    """Run every cell on this Python, in `folder`, and put the outputs into `notebook`."""
+def run(notebook: NotebookNode, folder: Path, *, keep_widgets: bool = False) -> None:
+    """Run every cell on this Python, in `folder`, and put the outputs into `notebook`.
+
+    keep_widgets: store what the widgets are at the end, for a page that has no kernel.
+    """
     specs = KernelSpecManager(kernel_dirs=[])  # none installed: leaves the one of this Python
     client = NotebookClient(
         notebook,
@@ -70,7 +73,7 @@ def run(notebook: NotebookNode, folder: Path) -> None:
         resources={"metadata": {"path": str(folder)}},
         extra_arguments=["--log-level=ERROR"],  # no word on encryption: nothing leaves the machine
         record_timing=False,
-        store_widget_state=False,
+        store_widget_state=keep_widgets,
         coalesce_streams=True,
     )
     try:
@@ -96,8 +99,13 @@ def normalise(notebook: NotebookNode) -> None:
             if output.output_type == "error":
                 # The rest of a traceback holds paths, and its layout moves with IPython.
                 output.traceback = [f"{output.ename}: {output.evalue}"]
-            if WIDGET_VIEW in output.get("data", {}):
-                output.data[WIDGET_VIEW]["model_id"] = "0" * 32
+            data = output.get("data", {})
+            if WIDGET_VIEW in data and "text/html" in data:
+                # Opened without its kernel, a trusted notebook shows "model not found" where a
+                # widget was, and not the table that stands beside it: so only that is stored.
+                del data[WIDGET_VIEW]
+            elif WIDGET_VIEW in data:
+                data[WIDGET_VIEW]["model_id"] = "0" * 32
 
 
 def rerun(path: Path) -> NotebookNode:

@@ -26,6 +26,15 @@ EVENTS = {
 }
 """What happened: a sign and a colour for each type of event."""
 
+EDGE = "var(--jp-border-color1,rgba(128,128,128,.5))"
+PANEL = (
+    "font:18px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);"
+    "color:var(--jp-ui-font-color1,inherit);box-sizing:border-box;contain:inline-size;"
+    f"border:1px solid {EDGE};border-radius:8px;padding:8px 14px;margin:4px 0"
+)
+"""The frame and the type of a view in HTML. Inline, and with JupyterLab's own colours where there
+are any, so that it fits the light and the dark theme and stands in any other page too."""
+
 
 def text_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Aligned columns, numbers to the right, for letters of any width.

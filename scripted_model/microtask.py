@@ -32,7 +32,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple, Self
 
-from scripted_model.look import LANES, text_table
+from scripted_model.look import LANES, PANEL, text_table
 
 Job = tuple[str, Callable[[], object]]
 """A queued function, with the name that the queue is shown with."""
@@ -157,9 +157,9 @@ def frame_html(frames: Sequence[Frame], index: int) -> str:
     for (lane, names), (colour, sign) in zip(_lanes(frames[index]), LANES.values(), strict=False):
         left = list(before.get(lane, ()))
         html.append(
-            f'<div style="margin:6px 0;padding:4px 8px;border-left:5px solid {colour};'
-            f'line-height:34px"><span style="display:inline-block;width:130px">'
-            f'<span style="color:{colour}">{sign}</span> {escape(lane)}</span>'
+            f'<div style="margin:8px 0;padding:4px 10px;border-left:6px solid {colour};'
+            f'line-height:38px"><span style="display:inline-block;min-width:150px">'
+            f"{sign} {escape(lane)}</span>"
         )
         for name in names:
             sign, edge = ("", 1) if name in left else ("+ ", 3)
@@ -167,12 +167,14 @@ def frame_html(frames: Sequence[Frame], index: int) -> str:
                 left.remove(name)
             html.append(
                 f'<span style="display:inline-block;margin:2px;padding:{5 - edge}px 8px;'
-                f'line-height:22px;border:{edge}px solid {colour};border-radius:4px">'
+                f'line-height:26px;border:{edge}px solid {colour};border-radius:4px">'
                 f"{sign}{escape(name)}</span>"
             )
         html.append("</div>")
-    title = f"step {index + 1} of {len(frames)}"
-    return f'<div style="font:16px sans-serif">{title}{"".join(html)}</div>'
+    title = (
+        f"step <b>{index + 1}</b> of {len(frames)}, just run: <b>{escape(frames[index].ran)}</b>"
+    )
+    return f'<div style="{PANEL}"><div style="font-size:1.15em">{title}</div>{"".join(html)}</div>'
 
 
 def _lanes(frame: Frame) -> list[tuple[str, tuple[str, ...]]]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scripted_model.errors import ScriptedModelError
-from scripted_model.look import EVENTS
+from scripted_model.look import EDGE, EVENTS, PANEL
 from scripted_model.messages import Value
 from scripted_model.wire import to_dict
 
@@ -239,12 +239,6 @@ def _line(said: str, room: int) -> str:
 
 # The card
 
-_EDGE = "var(--jp-border-color1,rgba(128,128,128,.5))"
-_CARD = (
-    "font:18px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);"
-    "color:var(--jp-ui-font-color1,inherit);box-sizing:border-box;contain:inline-size;"
-    f"border:1px solid {_EDGE};border-radius:8px;padding:8px 14px;margin:4px 0"
-)
 _MONO = "font-family:var(--jp-code-font-family,ui-monospace,monospace);font-size:.92em"
 _NEW = (
     "background:rgba(0,158,115,.25);font-weight:700;"
@@ -281,7 +275,7 @@ def card_html(events: Sequence[Any], index: int, *, room: int = ROOM, live: bool
     True
     """
     if not events:
-        return f'<div style="{_CARD}">No event yet: the stream is still empty.</div>'
+        return f'<div style="{PANEL}">No event yet: the stream is still empty.</div>'
     event = events[index]
     kind = kind_of(event)
     total = "" if live else f" of {len(events):,}"
@@ -310,7 +304,7 @@ def card_html(events: Sequence[Any], index: int, *, room: int = ROOM, live: bool
     elif not any(b.new or b.fresh for b in blocks) and kind in _DELTAS:
         message += f'<div style="{_SMALL}">Nothing in the message changed.</div>'
     return (
-        f'<div style="{_CARD}" role="group" aria-label="event {index + 1}{total}">'
+        f'<div style="{PANEL}" role="group" aria-label="event {index + 1}{total}">'
         f'<div style="font-size:1.15em">event <b>{index + 1:,}</b>{total}, just happened:'
         f" {_chip(kind)} <b>{_safe(_short(kind, 60))}</b>{place}</div>"
         '<div style="display:flex;flex-wrap:wrap;gap:8px 24px;margin-top:8px;'
@@ -357,7 +351,7 @@ def _block_html(block: Block, room: int) -> str:
         old = _safe(old)
     new = f'<ins style="{_NEW}">{_safe(_short(block.new, room))}</ins>' if block.new else ""
     return (
-        f'<div style="border:2px solid {_EDGE};border-radius:6px;padding:4px 10px;margin-top:4px">'
+        f'<div style="border:2px solid {EDGE};border-radius:6px;padding:4px 10px;margin-top:4px">'
         f'<div style="{_SMALL}"><b>[{block.index}]</b> {_safe(_short(block.what, 120))}{tag}</div>'
         f'<div style="{_SAID}"><div dir="auto" style="{_MONO if block.mono else ""}">'
         f"{old}{new}</div></div></div>"

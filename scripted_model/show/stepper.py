@@ -61,8 +61,8 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.fill(events, footer)
         _replace_those_of_an_earlier_run(self)
 
-    def fill(self, events: Sequence[Any], footer: str = "") -> None:
-        """Show these events from now on, and below them a line of HTML."""
+    def fill(self, events: Sequence[Any], footer: str = "", at: int = 0) -> None:
+        """Show these events from now on, event `at` first, and below them a line of HTML."""
         for widget in [*self._linked, *(p for child in self.children for p in _parts(child))]:
             widget.close()
         self._linked = []
@@ -76,16 +76,17 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._frames = frames
         # The Stack counts from 0 and a person from 1, so its first child is never shown.
         steps = [frames[0], *(frames[self._frame_at(at)] for at in range(count))]
-        stack = ipywidgets.Stack(steps, selected_index=1)
+        first = at % count + 1
+        stack = ipywidgets.Stack(steps, selected_index=first)
         number = ipywidgets.BoundedIntText(
-            1, min=1, max=count, layout={"width": "84px"}, tooltip=f"number of the {self.unit}"
+            first, min=1, max=count, layout={"width": "84px"}, tooltip=f"number of the {self.unit}"
         )
         slider = ipywidgets.IntSlider(
-            1, min=1, max=max(2, count), readout=False, tooltip="step with the arrow keys",
+            first, min=1, max=max(2, count), readout=False, tooltip="step with the arrow keys",
             layout={"flex": "1 1 200px", "min_width": "120px"},
         )  # fmt: skip
         play = ipywidgets.Play(
-            1, min=1, max=count, interval=PLAY_MS, show_repeat=False, layout={"display": "none"}
+            first, min=1, max=count, interval=PLAY_MS, show_repeat=False, layout={"display": "none"}
         )
         toggle = ipywidgets.ToggleButton(
             False, description="play", tooltip="play or pause", layout={"width": "auto"}

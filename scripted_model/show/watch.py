@@ -77,8 +77,7 @@ class _Live:
         self._task = None  # it goes on to other things, and may be the kernel's own
         if self._replaced:
             return
-        self.view.fill(events, footer)
-        self.view.index = len(events) - 1
+        self.view.fill(events, footer, at=-1)
         if self._shown is not None:
             self._shown.update(self.view)
 
