@@ -171,10 +171,8 @@ def frame_html(frames: Sequence[Frame], index: int) -> str:
                 f"{sign}{escape(name)}</span>"
             )
         html.append("</div>")
-    title = (
-        f"step <b>{index + 1}</b> of {len(frames)}, just run: <b>{escape(frames[index].ran)}</b>"
-    )
-    return f'<div style="{PANEL}"><div style="font-size:1.15em">{title}</div>{"".join(html)}</div>'
+    title = f'<div style="font-size:1.15em">step {index + 1} of {len(frames)}</div>'
+    return f'<div style="{PANEL}">{title}{"".join(html)}</div>'
 
 
 def _lanes(frame: Frame) -> list[tuple[str, tuple[str, ...]]]:
