@@ -1,8 +1,8 @@
 """What a notebook does first: look at its surroundings, and say in words what is missing.
 
 `ready()` is the first line of every chapter. It also makes two things work that do not
-without it: Interrupt on a cell that waits for something that never comes, and a hint when
-`asyncio.run` is called in a cell.
+without it: Interrupt on a cell that waits for something that never comes, and a hint beside
+some errors that Python words for experts.
 """
 
 import asyncio
@@ -19,6 +19,15 @@ ASYNCIO_RUN = (
     "A notebook cell runs inside an event loop already, so asyncio.run() cannot start another."
     " Leave it out and await directly: write `await main()` where it says `asyncio.run(main())`."
 )
+AWAITED_STREAM = (
+    "A stream is not awaited: model.stream(…) returns it at once. Read its events with"
+    " `async for event in stream:`, or write `message = await stream.result()`."
+)
+EXPLAINED = {
+    "asyncio.run() cannot be called": ASYNCIO_RUN,
+    "Stream can't be used in 'await' expression": AWAITED_STREAM,
+}
+"""Words of Python's own errors, and the sentence that a beginner needs beside them."""
 
 
 class Readiness(tuple[str, ...]):
@@ -41,7 +50,7 @@ def ready() -> Readiness:
             " Choose Kernel > Restart Kernel, and leave that call out."
         )
     _listen_for_interrupts()
-    _explain_asyncio_run()
+    _explain_errors()
     return Readiness(problems)
 
 
@@ -63,15 +72,17 @@ def _beat(loop: asyncio.AbstractEventLoop) -> None:
     loop.call_later(HEARTBEAT, _beat, loop)
 
 
-def _explain_asyncio_run() -> None:
-    """Add a sentence to the error that asyncio.run() raises in a cell."""
+def _explain_errors() -> None:
+    """Let the errors of `EXPLAINED` say in the cell what to write instead."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None:
         return
 
     def explain(shell: Any, kind: type, error: Any, traceback: Any, tb_offset: Any = None) -> None:
-        if "asyncio.run() cannot be called" in str(error) and not getattr(error, "__notes__", []):
-            error.add_note(ASYNCIO_RUN)
+        if not getattr(error, "__notes__", []):
+            for words, hint in EXPLAINED.items():
+                if words in str(error):
+                    error.add_note(hint)
         shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
 
-    shell.set_custom_exc((RuntimeError,), explain)
+    shell.set_custom_exc((RuntimeError, TypeError), explain)

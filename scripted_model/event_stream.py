@@ -109,12 +109,6 @@ class EventStream(Generic[T, R]):
             " Those that have arrived already are in stream.events."
         )
 
-    def __await__(self) -> NoReturn:
-        raise NotAwaitedError(
-            "A stream is not awaited: model.stream(…) returns it at once. Read its events with"
-            " `async for event in stream:`, or write `message = await stream.result()`."
-        )
-
     async def _settled(self) -> R:
         while not self._closed:
             await self._change()

@@ -188,9 +188,20 @@ def test_interrupt_ends_a_cell_that_waits_for_ever(waiting: str) -> None:
         assert after["content"]["status"] == "ok"
 
 
-def test_asyncio_run_in_a_cell_is_explained() -> None:
+@pytest.mark.parametrize(
+    ("code", "name", "words"),
+    [
+        ("coroutine = asyncio.sleep(0)\nasyncio.run(coroutine)", "RuntimeError", "`await main()`"),
+        (
+            "model = ScriptedModel([])\nawait model.stream(AgentContext([]))",
+            "TypeError",
+            "`message = await stream.result()`",
+        ),
+    ],
+    ids=["asyncio.run", "an awaited stream"],
+)
+def test_an_error_of_python_is_explained_in_the_cell(code: str, name: str, words: str) -> None:
     """The error keeps its name, and says what to write instead."""
-    code = "import asyncio\ncoroutine = asyncio.sleep(0)\nasyncio.run(coroutine)"
     errors: list[dict[str, Any]] = []
 
     def keep(message: dict[str, Any]) -> None:
@@ -198,8 +209,9 @@ def test_asyncio_run_in_a_cell_is_explained() -> None:
             errors.append(message["content"])
 
     with kernel(NOTEBOOKS) as (_, client):
-        first = "from scripted_model.classroom import ready\nready()"
+        first = "import asyncio\nfrom scripted_model import *\n"
+        first += "from scripted_model.classroom import ready\nready()"
         client.execute_interactive(first, timeout=LIMIT, output_hook=lambda message: None)
         client.execute_interactive(code, timeout=LIMIT, output_hook=keep)
-    assert errors[0]["ename"] == "RuntimeError"
-    assert "write `await main()`" in "\n".join(errors[0]["traceback"])
+    assert errors[0]["ename"] == name
+    assert words in "\n".join(errors[0]["traceback"])
