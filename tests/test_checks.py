@@ -41,6 +41,9 @@ from scripted_model.checks import (
     exercises,
     predicted,
 )
+from scripted_model.checks import (
+    check as check_module,
+)
 
 TWO_TEXTS = assistant_message([text("先看"), text("再说")])
 TOOL = assistant_message([text("先看"), tool_call("c1", "read", {"path": "README.md"})], "toolUse")
@@ -105,7 +108,49 @@ def test_a_right_prediction_is_right_in_any_spelling(prediction: Any, actual: An
     assert predicted(prediction, actual).passed is True
 
 
-@pytest.mark.parametrize("blank", [..., None, "", "  ", SimpleNamespace(value=None)])
+@pytest.mark.parametrize(
+    ("prediction", "actual"),
+    [
+        ("text delta", "text_delta"),
+        ("text-delta", "text_delta"),
+        ("After the call.", "after the call"),
+        ("b, a.child.", ["b", "a.child"]),
+        ("one-by-one", "one by one"),
+        ("Index Error", IndexError("list index out of range")),
+        ("an IndexError", IndexError()),
+        ("RuntimeError: rate limited", RuntimeError("rate limited")),
+        ("two", 2),
+        ("zero", 0),
+        ("about 100 times", 100),
+        ("2 and 1", [2, 1]),
+        ("not_reached", "not reached"),
+        (None, None),
+    ],
+)
+def test_a_right_prediction_may_be_said_in_words(prediction: Any, actual: Any) -> None:
+    """What a student would write who means the right thing."""
+    assert predicted(prediction, actual).passed is True
+
+
+@pytest.mark.parametrize(
+    ("prediction", "actual"),
+    [
+        ("12", [1, 2]),
+        ("text delta", "toolcall_delta"),
+        ("TypeError", IndexError()),
+        ("two or 3", 2),
+        ("1 2", 12),
+        (None, "先看"),
+        ("nothing", IndexError()),
+        ("", 0),
+    ],
+)
+def test_other_words_do_not_make_a_wrong_prediction_right(prediction: Any, actual: Any) -> None:
+    """Tolerance ends where the meaning differs."""
+    assert predicted(prediction, actual).passed is not True
+
+
+@pytest.mark.parametrize("blank", [..., "", "  ", SimpleNamespace(value=None)])
 def test_a_blank_prediction_is_not_yet_and_gives_nothing_away(blank: Any) -> None:
     """A blank does not learn the answer, nor the reason."""
     found = predicted(blank, 42, because="It is 42.")
@@ -119,13 +164,13 @@ def test_a_blank_prediction_is_not_yet_and_gives_nothing_away(blank: Any) -> Non
         (2, 3, "you said 2; it was 3."),
         (True, 1, "you said True; it was 1."),
         ("先看", "第二轮", "you said 先看; it was 第二轮."),
-        ("a, t, b", ["a", "b", "t"], "you said a, t, b; it was a, b, t. They part at item 1."),
+        ("a, t, b", ["a", "b", "t"], "you said a, t, b; it was a, b, t. They part at the second."),
         (
             "sync end, b",
             ["sync end", "a"],
-            "you said sync end, b; it was sync end, a. They part at item 1.",
+            "you said sync end, b; it was sync end, a. They part at the second.",
         ),
-        (["a"], ["a", "b"], "you said a; it was a, b. They part at item 1."),
+        (["a"], ["a", "b"], "you said a; it was a, b. They part at the second."),
         (object(), 1, "you said <object object>; it was 1."),
         (2, [1], "you said 2; it was 1."),
     ],
@@ -160,6 +205,11 @@ def test_check_order() -> None:
     not_quite(check_order([*order, "b"], order), "item 3: expected nothing, got b")
 
 
+async def later(*given: Any) -> None:
+    """Written with `async def` where `def` is wanted."""
+    await asyncio.sleep(0)
+
+
 def test_check_calls() -> None:
     """A function is called case by case, and the first call that diverges is named."""
     cases: Any = [(("done",), True), (("start",), False), ((1,), TypeError)]
@@ -173,7 +223,10 @@ def test_check_calls() -> None:
     passes(check_calls(right, *cases), "passed: checked 3 calls.")
     not_yet(check_calls(..., *cases))
     not_yet(check_calls(blank, *cases), "blank")
-    not_yet(check_calls(lambda name: print(end=""), *cases), "Is a `return` missing?")
+    not_quite(check_calls(lambda name: print(end=""), *cases), "Is a `return` missing?")
+    one = ((("先看",), ("先看", 1)),)
+    not_quite(check_calls(lambda turn: [turn, 1], *one), ": a tuple is wanted, not a list")
+    not_quite(check_calls(later, *one), "Write `def`, not `async def`")
     not_quite(check_calls(lambda name: True, *cases), "call ('start'): expected False, got True")
     not_quite(
         check_calls(lambda name: name == "done", *cases), "call (1): expected TypeError, got False"
@@ -198,6 +251,14 @@ class TakeFromAList:
     def take(self) -> Any:
         self.n += 1
         return self.turns[self.n]
+
+
+class KeepsTheList(TakeFromAList):
+    """Right, but for the list, which it shares with its caller."""
+
+    def take(self) -> Any:
+        self.n += 1
+        return self.turns[self.n] if self.n < len(self.turns) else None
 
 
 class Repeats(TakeFromAList):
@@ -237,7 +298,10 @@ def make_take(turns: Any) -> Any:
 
 def test_check_cursor() -> None:
     """A cursor, or a function that makes one, gives a turn a call and then None."""
-    words = "passed: checked 5 calls on 3 turns, then another cursor over the same list."
+    words = (
+        "passed: checked 5 calls on 3 turns, another cursor over the same list, and the list"
+        " emptied."
+    )
     passes(check_cursor(Cursor), words)
     passes(check_cursor(make_take), words)
     for blank in (..., None, CursorStub, lambda turns: ...):
@@ -252,6 +316,13 @@ def test_check_cursor() -> None:
     not_quite(
         check_cursor(Pops), "another cursor over the same list, first call: expected 'turn 0'"
     )
+    not_quite(check_cursor(KeepsTheList), "another cursor, after its list was emptied: expected")
+    not_quite(check_cursor(EventStream), "making it: your code raised TypeError")
+    not_quite(
+        check_cursor(lambda turns: list(turns)),
+        "['turn 0', 'turn 1', 'turn 2'] has no method take()",
+    )
+    not_quite(check_cursor(lambda turns: later), "Write `def`, not `async def`")
 
 
 # Chapter 02
@@ -436,6 +507,31 @@ def test_check_stream() -> None:
     not_quite(awaited(check_stream(two, types, types)), "stream 1: event 0: expected start, got er")
     not_quite(awaited(check_stream(two, types)), "the number of streams: expected 1, got 2")
     not_quite(awaited(check_stream(raises, types)), "your code raised ValueError: 先看 (line ")
+    not_yet(awaited(check_stream(lambda: print(end=""), types)), "Is a `return` missing?")
+    not_quite(awaited(check_stream(lambda: "stream", types)), "'stream' is no stream")
+
+
+def test_check_stream_can_ask_for_a_stream_that_is_still_empty() -> None:
+    """What is produced inside the call is told, and a coroutine is refused."""
+
+    def scheduled() -> Any:
+        return ScriptedModel([TOOL]).stream(AgentContext([]))
+
+    def too_early() -> Any:
+        stream: Any = EventStream(lambda event: event.type == "done", lambda event: event.message)
+        for event in project(TOOL):
+            stream.push(event)
+        return stream
+
+    async def coroutine() -> Any:
+        return scheduled()
+
+    expected = list(project(TOOL))
+    assert awaited(check_stream(scheduled, expected, empty=True)).passed
+    assert awaited(check_stream(too_early, expected)).passed
+    found = awaited(check_stream(too_early, expected, empty=True))
+    not_quite(found, "it has events already when it is given back")
+    not_quite(awaited(check_stream(coroutine, expected, empty=True)), "Write `def`, not `async")
 
 
 def test_check_stream_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -460,6 +556,27 @@ def test_check_script() -> None:
     not_quite(awaited(check_script([good, good], *types)), "call 0: event 2: expected error, got d")
     not_quite(awaited(check_script([failed], *types)), "call 1: event 0: expected start, got error")
     not_quite(awaited(check_script(["先看"], *types)), "Write assistant_message([text('先看')])")
+    not_quite(awaited(check_script(good, *types)), "not quite: A script is a list of turns")
+    not_quite(awaited(check_script([good, good], types[1])), "more turns than the 1 call asked for")
+
+
+def runs_on(*given: Any) -> None:
+    while True:
+        pass
+
+
+def test_a_loop_without_an_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a plain check and in an awaited one: no time limit of the loop reaches such code."""
+    monkeypatch.setattr(check_module, "LIMIT", 0.2)
+    monkeypatch.setattr(exercises, "LIMIT", 0.05)
+    not_quite(check_calls(runs_on, ((1,), 1)), "your code ran on for 0.2 seconds: a loop without")
+
+    async def in_a_callback() -> Any:
+        asyncio.get_running_loop().call_soon(runs_on)
+        return EventStream(bool, bool)
+
+    found = awaited(check_stream(in_a_callback, ["start"]))
+    not_quite(found, "a loop without an end?")
 
 
 # Chapter 04

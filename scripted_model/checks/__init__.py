@@ -8,7 +8,7 @@ are counted from 0, as in `events[2]`.
 >>> predicted(..., 2)
 not yet: write your prediction into the cell above, and run both cells again.
 >>> predicted("start, done", ["start", "text_delta", "done"], because="A text has a delta.")
-not quite: you said start, done; it was start, text_delta, done. They part at item 1. \
+not quite: you said start, done; it was start, text_delta, done. They part at the second. \
 A text has a delta.
 """
 

@@ -133,6 +133,8 @@ async def _end_wakes(cls: Any) -> None:
 async def check_event_stream(cls: Any, *names: str) -> str:
     """`cls(is_complete, extract_result)` as a carrier: all of `EVENT_STREAM`, or those named."""
     need(cls)
+    if unknown := [name for name in names if name not in EVENT_STREAM]:
+        raise Divergence(f"no clause {unknown[0]!r}; there are: {', '.join(EVENT_STREAM)}")
     for name in names or EVENT_STREAM:
         try:
             await watched(functools.partial(EVENT_STREAM[name], cls), LIMIT)

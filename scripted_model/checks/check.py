@@ -4,15 +4,19 @@ import asyncio
 import contextvars
 import dis
 import functools
+import inspect
 import re
+import signal
 import sys
 import sysconfig
+import threading
 import traceback
 import warnings
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType, MethodType
+from types import FrameType, FunctionType, MethodType
 from typing import Any, ParamSpec
 
 P = ParamSpec("P")
@@ -78,10 +82,10 @@ def need(answer: Any, what: str = "the answer") -> Any:
     return answer
 
 
-def equal(what: str, got: Any, wanted: Any) -> None:
+def equal(what: str, got: Any, wanted: Any, hint: str = "") -> None:
     """Divergence, unless the two are equal."""
     if got != wanted:
-        raise Divergence(f"{what}: expected {shown(wanted)}, got {shown(got)}")
+        raise Divergence(f"{what}: expected {shown(wanted)}, got {shown(got)}{hint}")
 
 
 def attempt(what: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -92,6 +96,22 @@ def attempt(what: str, function: Callable[..., Any], *args: Any) -> Any:
         raise
     except Exception as error:
         raise Divergence(f"{what}: {in_words(error)}") from error
+
+
+def call(what: str, function: Callable[..., Any], *args: Any) -> Any:
+    """The same for a function that has to be a plain one."""
+    given = attempt(what, function, *args)
+    if inspect.iscoroutine(given):
+        given.close()
+        raise Divergence(f"{what}: it gives a coroutine. Write `def`, not `async def`.")
+    return given
+
+
+def returned(value: Any, what: str) -> Any:
+    """What the student's code gave back; Blank when that is nothing."""
+    if value is None:
+        raise Blank(f"{what} gives back None. Is a `return` missing?")
+    return need(value, what)
 
 
 _NOT_THE_STUDENTS = (str(Path(__file__).parent.parent), sysconfig.get_path("stdlib"), "<frozen")
@@ -120,11 +140,38 @@ def check(test: Callable[P, str]) -> Callable[P, Check]:
     @functools.wraps(test)
     def checked(*args: P.args, **options: P.kwargs) -> Check:
         try:
-            return Check(True, f"passed: checked {test(*args, **options)}.")
+            with endless_loops_stopped(LIMIT):
+                return Check(True, f"passed: checked {test(*args, **options)}.")
         except Exception as error:
             return _verdict(error)
 
     return checked
+
+
+@contextmanager
+def endless_loops_stopped(limit: float) -> Iterator[None]:
+    """Raise Divergence in student's code that runs for so many seconds without an `await`.
+
+    Such code cannot hear a time limit of the loop, nor an Interrupt. Counted is processor time, of
+    which waiting takes none. (Where the system has no such timer, nothing is stopped.)
+    """
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        while frame is not None and not frame.f_code.co_filename.endswith("base_events.py"):
+            if not frame.f_code.co_filename.startswith(_NOT_THE_STUDENTS):
+                raise Divergence(f"your code ran on for {limit:g} seconds: a loop without an end?")
+            frame = frame.f_back
+
+    if not hasattr(signal, "setitimer") or threading.current_thread() != threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, limit, 0.2)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 class Pending:
@@ -204,7 +251,8 @@ async def watched(scenario: Callable[[], Coroutine[Any, Any, Any]], limit: float
         loop.set_task_factory(make_task)
         main = contextvars.copy_context().run(start)
         try:
-            await asyncio.wait({main}, timeout=limit)
+            with endless_loops_stopped(limit + 1):
+                await asyncio.wait({main}, timeout=limit)
             in_time = main.done()
         finally:
             for task in (main, *tasks):
@@ -219,7 +267,11 @@ async def watched(scenario: Callable[[], Coroutine[Any, Any, Any]], limit: float
     error = _raised(main)
     if not in_time or main.cancelled():
         error = Divergence(f"nothing more came within {limit:g} seconds")
-    reasons += [str(w.message) for w in noted if "never awaited" in str(w.message)]
+    reasons += [
+        f"{w.message} (is `await` missing, or is it `async def` where `def` is wanted?)"
+        for w in noted
+        if "never awaited" in str(w.message)
+    ]
     if reasons and error is None:
         error = Divergence(reasons[0])
     elif reasons and isinstance(error, Divergence):

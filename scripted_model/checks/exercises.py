@@ -11,16 +11,18 @@ from scripted_model.checks.check import (
     Divergence,
     async_check,
     attempt,
+    call,
     check,
     equal,
     in_words,
-    is_blank,
     need,
+    returned,
     shown,
     watched,
 )
 from scripted_model.checks.predictions import parting, read_out, same
 from scripted_model.checks.traces import compared, count, diverges, field
+from scripted_model.errors import ScriptError
 from scripted_model.messages import (
     AgentContext,
     AssistantMessage,
@@ -64,7 +66,7 @@ def check_calls(function: Any, *cases: tuple[tuple[Any, ...], Any]) -> str:
     """
     need(function)
     for args, expected in cases:
-        call = f"call ({', '.join(map(shown, args))})"
+        what = f"call ({', '.join(map(shown, args))})"
         if isinstance(expected, type) and issubclass(expected, Exception):
             try:
                 got = shown(function(*args))
@@ -72,11 +74,12 @@ def check_calls(function: Any, *cases: tuple[tuple[Any, ...], Any]) -> str:
                 continue
             except Exception as error:
                 got = in_words(error)
-            raise Divergence(f"{call}: expected {expected.__name__}, got {got}")
-        got = attempt(call, function, *args)
-        if expected is not None and got is None:
-            raise Blank(f"{call} gives back None. Is a `return` missing?")
-        equal(call, got, expected)
+            raise Divergence(f"{what}: expected {expected.__name__}, got {got}")
+        got = call(what, function, *args)
+        hint = ". Is a `return` missing?" if got is None else ""
+        if type(got) is not type(expected) and {type(got), type(expected)} == {list, tuple}:
+            hint = f": a {type(expected).__name__} is wanted, not a {type(got).__name__}"
+        equal(what, got, expected, hint)
     return count(len(cases), "call")
 
 
@@ -88,17 +91,24 @@ def check_cursor(make: Any) -> str:
     not quite: fourth call: your code raised StopIteration
     """
     turns = ["turn 0", "turn 1", "turn 2"]
-    takes = [attempt("making it", need(make), turns) for _ in range(2)]
-    one, other = (need(getattr(take, "take", take), "take") for take in takes)
+    own = list(turns)
+    made = [attempt("making it", need(make), own) for _ in range(2)]
+    takes = [getattr(cursor, "take", cursor) for cursor in made]
+    if not callable(takes[0]):
+        raise Divergence(f"{shown(made[0])} has no method take()")
+    one, other = (need(take, "take") for take in takes)
     calls = ["first", "second", "third", "fourth", "fifth"]
-    for call, wanted in zip(calls, [*turns, None, None], strict=True):
-        got = attempt(f"{call} call", one)
-        if call == "first" and got is None:
+    for number, wanted in zip(calls, [*turns, None, None], strict=True):
+        got = call(f"{number} call", one)
+        if number == "first" and got is None:
             raise Blank("the first call gives back None. Is a `return` missing?")
-        equal(f"{call} call", got, wanted)
+        equal(f"{number} call", got, wanted)
     got = attempt("another cursor", other)
     equal("another cursor over the same list, first call", got, "turn 0")
-    return "5 calls on 3 turns, then another cursor over the same list"
+    own.clear()
+    got = attempt("another cursor, after its list was emptied", other)
+    equal("another cursor, after its list was emptied", got, "turn 1")
+    return "5 calls on 3 turns, another cursor over the same list, and the list emptied"
 
 
 @check
@@ -114,9 +124,8 @@ got [user_message('请求一'), user_message('事后追加')]
     if plain:
         context = {"messages": [{"role": "user", "content": "请求一"}], "tools": own_copy(tools)}
     messages = list(field(context, "messages"))
-    seen = attempt("the call", need(take), context)
-    if is_blank(seen):
-        raise Blank("the call gives back None. Is a `return` missing?")
+    seen = call("the call", need(take), context)
+    returned(seen, "the call")
     equal("the messages at the call", list(field(seen, "messages") or ()), messages)
     field(context, "messages").append(user_message("事后追加"))
     equal("the messages after an append to the context", list(field(seen, "messages")), messages)
@@ -138,13 +147,13 @@ def check_partials(project: Any, *messages: AssistantMessage) -> str:
         messages = assistant_message([one]), assistant_message([one, text("再说")])
     traces = [list(projected(message)) for message in messages]
     for message, expected in zip(messages, traces, strict=True):
-        call = f"projecting {shown(message)}"
-        events = attempt(call, need(project), message)
-        if is_blank(events):
-            raise Blank(f"{call} gives back None. Is a `return` missing?")
-        events = attempt(call, list, events)
+        what = f"projecting {shown(message)}"
+        events = call(what, need(project), message)
+        if inspect.isasyncgen(events):
+            raise Divergence(f"{what}: it gives an async generator. Write `def`, not `async def`.")
+        events = attempt(what, list, returned(events, what))
         if told := diverges(events, expected):
-            raise Divergence(f"{call}: {told}")
+            raise Divergence(f"{what}: {told}")
     return f"{count(len(messages), 'message')}, {compared(*traces)}"
 
 
@@ -163,17 +172,27 @@ async def read(stream: Any) -> list[Any]:
 
 
 @async_check
-async def check_stream(make: Any, *expected: Sequence[Any]) -> str:
-    """`make()`, which may be async, gives a stream, or a list of them, with these events."""
+async def check_stream(make: Any, *expected: Sequence[Any], empty: bool = False) -> str:
+    """`make()` gives a stream, or a list of them, with these events; it may be async.
+
+    empty: nothing may have been produced when the streams are given back, so it is no coroutine.
+    """
 
     async def scenario() -> None:
-        streams = need(make)()
-        streams = need(await streams if inspect.isawaitable(streams) else streams, "the stream")
-        streams = streams if isinstance(streams, list | tuple) else [streams]
+        given = call("making it", make) if empty else need(make)()
+        given = returned(await given if inspect.iscoroutine(given) else given, "it")
+        streams = given if isinstance(given, list | tuple) else [given]
         equal("the number of streams", len(streams), len(expected))
+        several = len(expected) > 1
+        for number, stream in enumerate(streams):
+            returned(stream, f"stream {number}")
+            if not hasattr(stream, "__aiter__"):
+                raise Divergence(f"{shown(stream)} is no stream: it cannot be read")
+            if empty and field(stream, "events"):
+                raise Divergence("it has events already when it is given back")
         for number, (stream, wanted) in enumerate(zip(streams, expected, strict=True)):
-            if told := diverges(await read(need(stream, "a stream")), wanted):
-                raise Divergence(f"stream {number}: {told}" if len(expected) > 1 else told)
+            if told := diverges(await read(stream), wanted):
+                raise Divergence(f"stream {number}: {told}" if several else told)
 
     await watched(scenario, LIMIT)
     return f"{count(len(expected), 'stream')}, {compared(*expected)}"
@@ -183,13 +202,21 @@ async def check_stream(make: Any, *expected: Sequence[Any]) -> str:
 async def check_script(turns: Any, *expected: Sequence[Any]) -> str:
     """A script, played by a `ScriptedModel`: what each call's events are, or their types."""
 
-    script = attempt("the script", list, need(turns))
-    for turn in script:
+    script = need(turns)
+    for turn in script if isinstance(script, list | tuple) else ():
         need(turn, "a turn")
 
     async def scenario() -> list[Any]:
-        model = ScriptedModel(script)
-        return [model.stream(AgentContext([])) for _ in expected]
+        try:
+            model = ScriptedModel(script)
+        except ScriptError as error:
+            raise Divergence(str(error)) from error
+        streams = [model.stream(AgentContext([])) for _ in expected]
+        if model.remaining:
+            raise Divergence(
+                f"the script has more turns than the {count(len(expected), 'call')} asked for"
+            )
+        return streams
 
     told: Check = await check_stream(scenario, *expected)
     if not told.passed:

@@ -6,13 +6,31 @@ from typing import Any
 
 from scripted_model.checks.check import Check, shown
 
+ORDINALS = [
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+]
+NUMBERS = {
+    word: number
+    for number, word in enumerate(
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    )
+}
+
 
 def predicted(prediction: Any, actual: Any, because: str = "") -> Check:
     """Compare a prediction with what happened; `because` says why it happened.
 
     Spelling is no matter: a list may be a tuple or "a, b → c", a number or an exception may be
-    its name, a widget stands for its value. `...` is a blank, and so is None if something
-    happened.
+    its name, a widget stands for its value. `...` is a blank.
 
     >>> predicted(" Start → text_delta,done", ("start", "text_delta", "done"))
     yes: start, text_delta, done.
@@ -21,9 +39,10 @@ def predicted(prediction: Any, actual: Any, because: str = "") -> Check:
     >>> predicted(1, 2)
     not quite: you said 1; it was 2.
     """
-    prediction = getattr(prediction, "value", prediction)
-    blank = isinstance(prediction, str) and not prediction.strip()
-    if blank or prediction is ... or (prediction is None and actual is not None):
+    chosen = getattr(prediction, "value", prediction)
+    nothing_chosen = chosen is None and prediction is not None  # of a widget's options
+    prediction = chosen
+    if prediction in (..., "") or nothing_chosen or str(prediction).isspace():
         return Check(
             None, "not yet: write your prediction into the cell above, and run both cells again."
         )
@@ -32,7 +51,8 @@ def predicted(prediction: Any, actual: Any, because: str = "") -> Check:
         return Check(True, f"yes: {read_out(actual)}.{why}")
     part = ""
     if isinstance(actual, list | tuple) and not isinstance(prediction, int):
-        part = f" They part at item {parting(prediction, actual)[0]}."
+        at = parting(prediction, actual)[0]
+        part = f" They part at the {ORDINALS[at] if at < len(ORDINALS) else f'{at + 1}th'}."
     said, was = read_out(prediction), read_out(actual)
     return Check(False, f"not quite: you said {said}; it was {was}.{part}{why}")
 
@@ -62,7 +82,21 @@ def same(said: Any, actual: Any) -> bool:
         said = {"yes": True, "no": False}.get(said.strip().casefold(), said)
     if isinstance(said, bool) == isinstance(actual, bool) and said == actual:
         return True
-    return words_of(said) == words_of(actual)
+    if words_of(said) == words_of(actual):
+        return True
+    return isinstance(said, str) and _means(said, actual)
+
+
+def _means(said: str, actual: Any) -> bool:
+    """Whether a text says it in other words: "two", "about 100", "text delta", "an IndexError"."""
+    name = read_out(actual)
+    if isinstance(actual, Exception | type) or re.fullmatch(r"\w+(Error|Interrupt)", name):
+        return name.casefold() in re.sub(r"[\s_-]", "", said).casefold()
+    numbers = [str(NUMBERS.get(word, word)) for word in words_of(said)]
+    if isinstance(actual, int | list | tuple) and name.replace(", ", "").isdigit():
+        return [n for n in numbers if n.isdigit()] == words_of(actual)
+    bare = [re.sub(r"[\W_]", "", text).casefold() for text in (said, name)]
+    return bare[0] == bare[1] and not bare[1].isdigit()
 
 
 def parting(answer: Any, expected: Sequence[Any]) -> tuple[int, str]:

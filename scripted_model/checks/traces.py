@@ -33,6 +33,8 @@ def final(event: Any) -> Any:
 
 def _place(event: Any) -> str:
     index = field(event, "content_index")
+    if field(event, "type") is None:
+        return f"{shown(event)}, which has no type"
     return f"{field(event, 'type')}{'' if index is None else f' at content index {index}'}"
 
 
@@ -66,6 +68,8 @@ _PARTS: dict[str, Callable[[Any], Any]] = {
 
 def drift(got: Any, index: int, states: Sequence[Any]) -> str:
     """Whether a partial shows what belongs to a later event, or to an earlier one."""
+    if not isinstance(got, list):
+        return ": there is no message in it"
     if got not in states or states[index] == got:
         return ""
     late = states.index(got) < index
