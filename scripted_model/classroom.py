@@ -41,7 +41,7 @@ def ready() -> Readiness:
     """Prepare this kernel for a chapter. Safe to run again; `repr` says how things stand."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     problems = [
-        f"- {name} is not installed for this Python. Close this window and run `make lab`."
+        f"- {name} is not installed for this Python. Close this window, and run `make clean lab`."
         for name in missing
     ]
     if hasattr(asyncio, "_nest_patched"):

@@ -658,3 +658,16 @@ def test_a_toy_loop_is_stepped_through_by_its_queues() -> None:
     data = data[0] if isinstance(data, tuple) else data
     assert data["text/plain"] == repr(loop)
     assert "&lt;b&gt;" in data["text/html"]
+
+
+@pytest.mark.parametrize("watching", [True, False])
+@pytest.mark.parametrize("wrong", [{"pace": -1}, {"pace": "fast"}, {"signal": 5}])
+def test_a_wrong_pace_or_signal_is_refused_whether_or_not_anybody_watches(
+    wrong: Any, watching: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails in class fails in CI too."""
+    monkeypatch.delenv("SCRIPTED_MODEL_PACE", raising=False)
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(live_view, "_in_a_browser", lambda: watching)
+    with pytest.raises(ValueError, match=r"is a number of seconds|is an asyncio\.Event"):
+        asyncio.run(watch(stream_of_nothing(), **wrong))

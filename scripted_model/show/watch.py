@@ -37,11 +37,11 @@ def pace_of(asked: float | None) -> float | None:
             asked = float(word)
         except ValueError:
             raise ValueError(f"SCRIPTED_MODEL_PACE is a number of seconds, not {word!r}") from None
-    elif os.environ.get("CI") or not _in_a_browser():
-        return None
     pace = PACE if asked is None else asked
-    if not 0 <= pace < math.inf:
+    if not isinstance(pace, int | float) or not 0 <= pace < math.inf:
         raise ValueError(f"pace is a number of seconds, 0 or more, not {pace!r}")
+    if not word and (os.environ.get("CI") or not _in_a_browser()):
+        return None
     return pace
 
 
@@ -97,6 +97,8 @@ async def watch(stream: Any, pace: float | None = None, *, signal: Any = None) -
     signal: an `asyncio.Event` that the stream was made with. The view then has an abort button,
         which sets it.
 
+    Raises NotEventsError for what is no stream, and ValueError for a pace or a signal that is none.
+
     When the stream is over, the view can be stepped through. What reading raises is shown in the
     view, and raised. Running the cell again ends an older watch of the same cell.
 
@@ -113,6 +115,8 @@ async def watch(stream: Any, pace: float | None = None, *, signal: Any = None) -
             f"watch() reads a stream as it grows, and a {type(stream).__name__} does not grow."
             " Use stepper() for events that are there already."
         )
+    if signal is not None and not hasattr(signal, "set"):
+        raise ValueError("signal is an asyncio.Event, the one that the stream was made with.")
     seconds = pace_of(pace)
     live = None if seconds is None else _Live(signal)
     events: list[Any] = []
