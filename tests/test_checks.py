@@ -240,6 +240,54 @@ def test_check_calls() -> None:
     assert "lambda name: name.kind" in repr(found)
 
 
+def test_check_calls_gives_each_call_its_own_arguments() -> None:
+    """A change of an argument is told, and spoils neither another case nor the notebook's data."""
+    shared = ["先看", "第二轮"]
+    cases: Any = [((shared,), 2), ((shared,), 2), (([],), 0)]
+
+    def pops(items: Any) -> int:
+        count = 0
+        while items:
+            items.pop()
+            count += 1
+        return count
+
+    changed = "call (['先看', '第二轮']): your function changed its argument: now it is []"
+    not_quite(check_calls(pops, *cases), changed)
+    assert shared == ["先看", "第二轮"]
+    passes(check_calls(lambda items: pops(list(items)), *cases), "passed: checked 3 calls.")
+
+    def nested(box: Any) -> Any:
+        box["a"].append(1)
+        return box["a"][-1]
+
+    not_quite(check_calls(nested, (({"a": []},), 1)), "changed its argument: now it is {'a': [1]}")
+
+    def changes_and_raises(items: Any) -> None:
+        items.clear()
+        raise ValueError
+
+    found = check_calls(changes_and_raises, (([1],), ValueError))
+    not_quite(found, "call ([1]): your function changed its argument: now it is []")
+    not_quite(check_calls(lambda a, b: b.clear(), (([1], [2]), None)), "now it is []")
+
+
+def test_check_calls_takes_what_cannot_be_copied_or_compared() -> None:
+    """A generator cannot be copied; a plain object is equal to itself alone."""
+    passes(
+        check_calls(lambda given: list(given), (((n for n in (1, 2)),), [1, 2])),
+        "passed: checked 1 call.",
+    )
+    passes(check_calls(lambda thing: 1, ((object(),), 1)), "passed: checked 1 call.")
+
+
+def test_check_calls_wants_true_or_false() -> None:
+    """Where a yes or no is expected, a number is not one."""
+    not_quite(check_calls(lambda n: 1, ((1,), True)), "expected True, got 1: write True or False")
+    not_quite(check_calls(lambda n: 0.0, ((1,), False)), "expected False, got 0.0")
+    passes(check_calls(lambda n: True, ((1,), True)), "passed: checked 1 call.")
+
+
 # Chapter 01
 
 
@@ -265,6 +313,14 @@ class Repeats(TakeFromAList):
     def take(self) -> Any:
         self.n += 1
         return self.turns[self.n % len(self.turns)]
+
+
+class StopsAtFive(TakeFromAList):
+    """Says None twice, and then begins again."""
+
+    def take(self) -> Any:
+        self.n = (self.n + 1) % 5
+        return self.turns[self.n] if self.n < 3 else None
 
 
 class FromTheEnd(TakeFromAList):
@@ -299,28 +355,27 @@ def make_take(turns: Any) -> Any:
 def test_check_cursor() -> None:
     """A cursor, or a function that makes one, gives a turn a call and then None."""
     words = (
-        "passed: checked 5 calls on 3 turns, another cursor over the same list, and the list"
+        "passed: checked 10 calls on 3 turns, another cursor over the same list, and the list"
         " emptied."
     )
     passes(check_cursor(Cursor), words)
     passes(check_cursor(make_take), words)
     for blank in (..., None, CursorStub, lambda turns: ...):
         not_yet(check_cursor(blank))
-    not_quite(check_cursor(Repeats), "fourth call: expected None, got 'turn 0'")
+    not_quite(check_cursor(Repeats), "fourth call: expected None, got '春'")
     not_quite(
         check_cursor(TakeFromAList),
         "fourth call: your code raised IndexError: list index out of range (line ",
     )
-    not_quite(check_cursor(FromTheEnd), "second call: expected 'turn 1', got 'turn 2'")
-    not_quite(check_cursor(SkipsTheFirst), "first call: expected 'turn 0', got 'turn 1'")
-    not_quite(
-        check_cursor(Pops), "another cursor over the same list, first call: expected 'turn 0'"
-    )
+    not_quite(check_cursor(FromTheEnd), "second call: expected '夏', got '秋'")
+    not_quite(check_cursor(SkipsTheFirst), "first call: expected '春', got '夏'")
+    not_quite(check_cursor(Pops), "another cursor over the same list, first call: expected '春'")
+    not_quite(check_cursor(StopsAtFive), "sixth call: expected None, got '春'")
     not_quite(check_cursor(KeepsTheList), "another cursor, after its list was emptied: expected")
     not_quite(check_cursor(EventStream), "making it: your code raised TypeError")
     not_quite(
         check_cursor(lambda turns: list(turns)),
-        "['turn 0', 'turn 1', 'turn 2'] has no method take()",
+        "['春', '夏', '秋'] has no method take()",
     )
     not_quite(check_cursor(lambda turns: later), "Write `def`, not `async def`")
 
@@ -332,12 +387,70 @@ def plain_shallow(context: Any) -> Any:
     return {name: list(value) for name, value in context.items()}
 
 
+def by_hand(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: by_hand(item) for name, item in value.items()}
+    return [by_hand(item) for item in value] if isinstance(value, list) else value
+
+
+def by_hand_but(keep: Any, instead: Any) -> Any:
+    """`by_hand`, except for what `keep` picks at any depth."""
+
+    def take(value: Any) -> Any:
+        if keep(value):
+            return instead(value)
+        if isinstance(value, dict):
+            return {name: take(item) for name, item in value.items()}
+        return [take(item) for item in value] if isinstance(value, list) else value
+
+    return take
+
+
+def in_place(value: Any) -> Any:
+    got = by_hand(value)
+    if isinstance(value, list):
+        value.append("seen")
+    return got
+
+
+@pytest.mark.parametrize(
+    ("take", "words"),
+    [
+        (by_hand_but(lambda v: v == [], lambda v: v), "call ([]): the list [] is shared, not new"),
+        (by_hand_but(lambda v: v == {}, lambda v: v), "call ({}): the dict {} is shared, not new"),
+        (
+            by_hand_but(lambda v: v == [[1]], list),
+            "call ([[1]]): the list [1] is shared, not new",
+        ),
+        (by_hand_but(lambda v: isinstance(v, float), str), "call (0.5): expected 0.5, got '0.5'"),
+        (by_hand_but(lambda v: v is None, lambda v: []), "call (None): expected None, got []"),
+        (
+            by_hand_but(
+                lambda v: isinstance(v, dict) and "extra" in v,
+                lambda v: {"role": v["role"], "seen": v["seen"]},
+            ),
+            "call ({'role': 'user', 'seen': True, 'extra': {",
+        ),
+        (
+            by_hand_but(lambda v: v == {"limits": [1, [2]]}, copy.copy),
+            ": the list [1, [2]] is shared, not new",
+        ),
+        (in_place, "call ([]): your function changed its argument: now it is ['seen']"),
+    ],
+)
+def test_a_copy_of_plain_data_shares_nothing(take: Any, words: str) -> None:
+    """Equal is not enough: no dict and no list may be the same object, at any depth."""
+    not_quite(check_snapshot(take, plain=True), words)
+
+
 def test_check_snapshot() -> None:
     """A snapshot does not see what happens later, neither in the list nor inside its items."""
     words = "passed: checked 1 call, a message appended later, a nested list changed later."
     passes(check_snapshot(snapshot), words)
     passes(check_snapshot(copy.deepcopy), words)
-    passes(check_snapshot(copy.deepcopy, plain=True), words)
+    plain = words[:-1] + ", no dict or list shared in 7 values."
+    passes(check_snapshot(copy.deepcopy, plain=True), plain)
+    passes(check_snapshot(by_hand, plain=True), plain)
 
     def blank(context: Any) -> Any: ...
 
@@ -388,6 +501,11 @@ def index_zero(message: Any) -> Any:
             yield event
 
 
+def endless(message: Any) -> Any:
+    while True:
+        yield Start(message)
+
+
 def as_dicts(message: Any) -> Any:
     said: list[Any] = []
     yield {"type": "start", "partial": {"content": []}}
@@ -427,6 +545,7 @@ def test_check_partials() -> None:
         check_partials(index_zero),
         "event 2: expected text_delta at content index 1, got text_delta at content index 0",
     )
+    not_quite(check_partials(endless), "it gave 1000 events and still no end")
     not_quite(check_partials(lambda m: list(project(m))[1:]), "event 0: expected start, got text_")
     not_quite(check_partials(lambda m: list(project(m))[:-1]), "event 2: expected done, got no ev")
 
@@ -655,6 +774,59 @@ class LastResult(EventStream[Any, Any]):
         super().end(result)
 
 
+class LooksOnce(EventStream[Any, Any]):
+    """After a wake-up a reader takes it that there is an event: `if` where `while` belongs."""
+
+    def __aiter__(self) -> Any:
+        return _Once(self)
+
+
+class _Once:
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.seen = stream, 0
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        if self.seen == len(self.stream.events):
+            if self.stream.closed:
+                raise StopAsyncIteration
+            await self.stream._change()
+        self.seen += 1
+        return self.stream.events[self.seen - 1]
+
+
+class HardCoded(EventStream[Any, Any]):
+    """The events of the example, whatever was pushed."""
+
+    async def __aiter__(self) -> Any:  # type: ignore[override]
+        for event in ("a", "end"):
+            yield event
+
+
+class CancelsAll(EventStream[Any, Any]):
+    """One future for all who wait, so a wait that is given up ends every wait."""
+
+    common: Any = None
+
+    def __aiter__(self) -> Any:
+        return _AtOneFuture(self)
+
+
+class _AtOneFuture(_Once):
+    async def __anext__(self) -> Any:
+        if self.seen == len(self.stream.events):
+            self.stream.common = waiting = self.stream.common or asyncio.Future()
+            try:
+                await waiting
+            except asyncio.CancelledError:
+                if not waiting.done():
+                    raise
+                return "lost"
+        return await super().__anext__()
+
+
 class EndInSilence(EventStream[Any, Any]):
     """end() closes, and wakes nobody."""
 
@@ -690,18 +862,25 @@ class StreamStub:
         (
             OneCursor,
             "two readers",
-            "the first event of each: expected ['a', 'a'], got ['a', 'end']",
+            "the first event of each: expected ['b', 'b'], got ['b', 'over']",
         ),
-        (OnlyLater, "late reader", "after the end: expected ['a', 'end'], got []"),
+        (OnlyLater, "late reader", "after the end: expected ['c', 'd', 'closed'], got []"),
         (NeverWakes, "waiting reader", "nothing more came within 0.1 seconds"),
-        (GeneratorReader, "time out", "timed out: expected ['a', 'end'], got []"),
+        (GeneratorReader, "time out", "timed out: expected ['h', 'last'], got []"),
         (LastResult, "no result", "after end() without a result, result() gave None"),
         (LastResult, "end twice", "expected 'first', got 'second'"),
         (EndInSilence, "end wakes", "nothing more came within 0.1 seconds"),
         (EndlessReader, "one reader", "a reader got 1000 events and still no end"),
         (Naive, "end twice", "your code raised InvalidStateError"),
         (Naive, "no result", "result() gave None; it should raise"),
-        (Naive, "late reader", "expected ['a', 'end'], got []"),
+        (Naive, "late reader", "expected ['c', 'd', 'closed'], got []"),
+        (LooksOnce, "woken for nothing", "your code raised IndexError"),
+        (HardCoded, "two readers", "the first event of each: expected ['b', 'b'], got ['a', 'a']"),
+        (
+            CancelsAll,
+            "cancelled reader",
+            "the other reader, when one was cancelled: expected 'g', got 'lost'",
+        ),
     ],
 )
 def test_a_broken_carrier_is_told_what_it_breaks(
@@ -719,8 +898,8 @@ def test_the_carrier_passes_and_says_what_was_tested() -> None:
     """The package's stream keeps every clause; a blank keeps none yet."""
     passes(
         awaited(check_event_stream(EventStream)),
-        "passed: checked one reader, two readers, late reader, waiting reader, result, time out,"
-        " no result, end twice, end wakes.",
+        "passed: checked one reader, two readers, late reader, waiting reader, woken for"
+        " nothing, cancelled reader, result, time out, no result, end twice, end wakes.",
     )
     passes(awaited(check_event_stream(Naive, "one reader")), "passed: checked one reader.")
     for blank in (..., None, StreamStub):

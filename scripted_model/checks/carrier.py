@@ -30,15 +30,15 @@ def _clause(
     return scenario
 
 
-def _stream(cls: Any, *uses: str) -> Any:
-    made = attempt("building it", cls, lambda event: event == "end", lambda event: "the result")
+def _stream(cls: Any, *uses: str, last: str = "end") -> Any:
+    made = attempt("building it", cls, lambda event: event == last, lambda event: "the result")
     for name in uses:
         need(getattr(made, name, None), f"{name}()")
     return made
 
 
 def _pushed(cls: Any, *events: str) -> Any:
-    stream = _stream(cls, "push", "__aiter__")
+    stream = _stream(cls, "push", "__aiter__", last=events[-1])
     for event in events:
         attempt(f"push({event!r})", stream.push, event)
     return stream
@@ -51,26 +51,58 @@ async def _one_reader(cls: Any) -> None:
 
 @_clause
 async def _two_readers(cls: Any) -> None:
-    readers = [aiter(stream) for stream in [_pushed(cls, "a", "end")] for _ in range(2)]
-    equal("the first event of each", [await anext(reader) for reader in readers], ["a", "a"])
-    equal("the second event of each", [await anext(reader) for reader in readers], ["end"] * 2)
+    readers = [aiter(stream) for stream in [_pushed(cls, "b", "over")] for _ in range(2)]
+    equal("the first event of each", [await anext(reader) for reader in readers], ["b", "b"])
+    equal("the second event of each", [await anext(reader) for reader in readers], ["over"] * 2)
 
 
 @_clause
 async def _late_reader(cls: Any) -> None:
-    stream = _pushed(cls, "a", "end")
+    stream = _pushed(cls, "c", "d", "closed")
     await read(stream)
-    equal("the events of a reader after the end", await read(stream), ["a", "end"])
+    equal("the events of a reader after the end", await read(stream), ["c", "d", "closed"])
 
 
 @_clause
 async def _waiting_reader(cls: Any) -> None:
-    stream = _stream(cls, "push", "__aiter__")
+    stream = _stream(cls, "push", "__aiter__", last="bye")
     reader = asyncio.ensure_future(read(stream))
-    for event in ("a", "end"):
+    for event in ("e", "bye"):
         await asyncio.sleep(0)
         stream.push(event)
-    equal("the events of a reader that waited", await reader, ["a", "end"])
+    equal("the events of a reader that waited", await reader, ["e", "bye"])
+
+
+@_clause
+async def _woken_for_nothing(cls: Any) -> None:
+    stream = _stream(cls, "push", "__aiter__", last="ready")
+    reader = aiter(stream)
+    tasks = [asyncio.ensure_future(_next(reader)) for _ in range(2)]
+    for event in ("f", "ready"):
+        for _ in range(3):
+            await asyncio.sleep(0)
+        stream.push(event)
+    got = sorted([await task for task in tasks])
+    equal("the events of two tasks that wait at one reader", got, ["f", "ready"])
+
+
+async def _next(reader: Any) -> Any:
+    return await anext(reader)
+
+
+@_clause
+async def _cancelled_reader(cls: Any) -> None:
+    stream = _stream(cls, "push", "__aiter__", last="finish")
+    readers = [aiter(stream), aiter(stream)]
+    tasks = [asyncio.ensure_future(_next(reader)) for reader in readers]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    stream.push("g")
+    equal("the other reader, when one was cancelled", await tasks[1], "g")
+    stream.push("finish")
+    got = [await read(reader) for reader in readers]
+    equal("what is left for the two readers, when one was cancelled", got,
+          [["g", "finish"], ["finish"]])  # fmt: skip
 
 
 @_clause
@@ -85,16 +117,16 @@ async def _result(cls: Any) -> None:
 
 @_clause
 async def _time_out(cls: Any) -> None:
-    stream = _stream(cls, "push", "__aiter__")
+    stream = _stream(cls, "push", "__aiter__", last="last")
     reader = aiter(stream)
     try:
         async with asyncio.timeout(0):
             await anext(reader)
     except TimeoutError:
-        stream.push("a")
-        stream.push("end")
+        stream.push("h")
+        stream.push("last")
     got = await read(reader)
-    equal("the events of a reader whose wait timed out", got, ["a", "end"])
+    equal("the events of a reader whose wait timed out", got, ["h", "last"])
 
 
 @_clause

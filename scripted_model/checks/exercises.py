@@ -1,7 +1,9 @@
 """Exercises: one check for each kind of answer that the chapters ask for."""
 
+import copy
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from scripted_model.checks.check import (
@@ -34,6 +36,9 @@ from scripted_model.messages import (
 from scripted_model.partial import project as projected
 from scripted_model.scripted_model import ScriptedModel
 
+MANY = 1000
+"""Events after which a stream or a projection is told that it does not end."""
+
 
 @check
 def check_value(answer: Any, expected: Any) -> str:
@@ -57,30 +62,56 @@ def check_value(answer: Any, expected: Any) -> str:
 check_order = check_value
 
 
+def _own(args: Any) -> tuple[Any, bool]:
+    """A deep copy, and whether a comparison with it tells a change; the thing itself if neither."""
+    try:
+        own = copy.deepcopy(args)
+        return own, bool(own == args)
+    except Exception:  # a generator, say, cannot be copied
+        return args, False
+
+
 @check
 def check_calls(function: Any, *cases: tuple[tuple[Any, ...], Any]) -> str:
     """A function on some arguments; what is expected is a value, or the class of an exception.
 
+    Each call gets a deep copy of its arguments, and may not change it. Where True or False is
+    expected, a 1 or a 0 will not do.
+
     >>> check_calls(lambda a: a + 1, ((1,), 2), ((2,), 4))
     not quite: call (2): expected 4, got 3
+    >>> check_calls(lambda items: items.pop(), (([1, 2],), 2))
+    not quite: call ([1, 2]): your function changed its argument: now it is [1]
     """
     need(function)
     for args, expected in cases:
         what = f"call ({', '.join(map(shown, args))})"
-        if isinstance(expected, type) and issubclass(expected, Exception):
-            try:
-                got = shown(function(*args))
-            except expected:
-                continue
-            except Exception as error:
-                got = in_words(error)
-            raise Divergence(f"{what}: expected {expected.__name__}, got {got}")
-        got = call(what, function, *args)
-        hint = ". Is a `return` missing?" if got is None else ""
-        if type(got) is not type(expected) and {type(got), type(expected)} == {list, tuple}:
-            hint = f": a {type(expected).__name__} is wanted, not a {type(got).__name__}"
-        equal(what, got, expected, hint)
+        own, comparable = _own(args)
+        _one_call(what, function, own, expected)
+        if comparable and own != args:
+            changed = next(o for o, a in zip(own, args, strict=True) if o != a)
+            raise Divergence(
+                f"{what}: your function changed its argument: now it is {shown(changed)}"
+            )
     return count(len(cases), "call")
+
+
+def _one_call(what: str, function: Any, args: tuple[Any, ...], expected: Any) -> None:
+    if isinstance(expected, type) and issubclass(expected, Exception):
+        try:
+            got = shown(function(*args))
+        except expected:
+            return
+        except Exception as error:
+            got = in_words(error)
+        raise Divergence(f"{what}: expected {expected.__name__}, got {got}")
+    got = call(what, function, *args)
+    hint = ". Is a `return` missing?" if got is None else ""
+    if type(got) is not type(expected) and {type(got), type(expected)} == {list, tuple}:
+        hint = f": a {type(expected).__name__} is wanted, not a {type(got).__name__}"
+    equal(what, got, expected, hint)
+    if isinstance(expected, bool) and not isinstance(got, bool):
+        raise Divergence(f"{what}: expected {expected}, got {shown(got)}: write True or False")
 
 
 @check
@@ -90,7 +121,7 @@ def check_cursor(make: Any) -> str:
     >>> check_cursor(lambda turns: iter(turns).__next__)
     not quite: fourth call: your code raised StopIteration
     """
-    turns = ["turn 0", "turn 1", "turn 2"]
+    turns = ["春", "夏", "秋"]
     own = list(turns)
     made = [attempt("making it", need(make), own) for _ in range(2)]
     takes = [getattr(cursor, "take", cursor) for cursor in made]
@@ -98,22 +129,26 @@ def check_cursor(make: Any) -> str:
         raise Divergence(f"{shown(made[0])} has no method take()")
     one, other = (need(take, "take") for take in takes)
     calls = ["first", "second", "third", "fourth", "fifth"]
-    for number, wanted in zip(calls, [*turns, None, None], strict=True):
+    calls += ["sixth", "seventh", "eighth", "ninth", "tenth"]
+    for number, wanted in zip(calls, [*turns, *[None] * 7], strict=True):
         got = call(f"{number} call", one)
         if number == "first" and got is None:
             raise Blank("the first call gives back None. Is a `return` missing?")
         equal(f"{number} call", got, wanted)
     got = attempt("another cursor", other)
-    equal("another cursor over the same list, first call", got, "turn 0")
+    equal("another cursor over the same list, first call", got, turns[0])
     own.clear()
     got = attempt("another cursor, after its list was emptied", other)
-    equal("another cursor, after its list was emptied", got, "turn 1")
-    return "5 calls on 3 turns, another cursor over the same list, and the list emptied"
+    equal("another cursor, after its list was emptied", got, turns[1])
+    return "10 calls on 3 turns, another cursor over the same list, and the list emptied"
 
 
 @check
 def check_snapshot(take: Any, plain: bool = False) -> str:
     """`take(context)` gives what the context was; `plain` makes the context of dicts and lists.
+
+    In plain data no dict and no list may be shared at any depth, and other plain values are
+    copied too.
 
     >>> check_snapshot(lambda context: context)
     not quite: the messages after an append to the context: expected [user_message('请求一')], \
@@ -131,7 +166,43 @@ got [user_message('请求一'), user_message('事后追加')]
     equal("the messages after an append to the context", list(field(seen, "messages")), messages)
     field(context, "tools")[0]["limits"].append(2)
     equal("the tools after a change in a nested list", field(seen, "tools"), tools)
-    return "1 call, a message appended later, a nested list changed later"
+    told = "1 call, a message appended later, a nested list changed later"
+    if plain:
+        for value in _PLAIN:
+            _copied(take, copy.deepcopy(value))
+        told += f", no dict or list shared in {count(len(_PLAIN), 'value')}"
+    return told
+
+
+_PLAIN: tuple[Any, ...] = (
+    [],
+    {},
+    [[1]],
+    None,
+    0.5,
+    {"role": "user", "seen": True, "extra": {"tags": [[], {"a": None}]}},
+    [{"messages": []}, ["请求一", [2.5, {"limits": [1, [2]]}]]],
+)
+
+
+def _boxes(value: Any) -> list[Any]:
+    """All dicts and lists in a value, itself too."""
+    if not isinstance(value, dict | list):
+        return []
+    inner: Iterable[Any] = value.values() if isinstance(value, dict) else value
+    return [value, *(box for item in inner for box in _boxes(item))]
+
+
+def _copied(take: Any, value: Any) -> None:
+    what, before = f"call ({shown(value)})", copy.deepcopy(value)
+    got = call(what, take, value)
+    if value != before:
+        raise Divergence(f"{what}: your function changed its argument: now it is {shown(value)}")
+    equal(what, got, before)
+    known = {id(box) for box in _boxes(value)}
+    for box in _boxes(got):
+        if id(box) in known:
+            raise Divergence(f"{what}: the {type(box).__name__} {shown(box)} is shared, not new")
 
 
 @check
@@ -151,14 +222,12 @@ def check_partials(project: Any, *messages: AssistantMessage) -> str:
         events = call(what, need(project), message)
         if inspect.isasyncgen(events):
             raise Divergence(f"{what}: it gives an async generator. Write `def`, not `async def`.")
-        events = attempt(what, list, returned(events, what))
+        events = attempt(what, list, islice(returned(events, what), MANY))
+        if len(events) == MANY:
+            raise Divergence(f"{what}: it gave {MANY} events and still no end")
         if told := diverges(events, expected):
             raise Divergence(f"{what}: {told}")
     return f"{count(len(messages), 'message')}, {compared(*traces)}"
-
-
-MANY = 1000
-"""Events after which a reader is told that its stream does not end."""
 
 
 async def read(stream: Any) -> list[Any]:
