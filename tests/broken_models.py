@@ -10,7 +10,9 @@ import copy
 import json
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import structs
 
 from scripted_model import (
     AgentContext,
@@ -24,6 +26,7 @@ from scripted_model import (
     ToolCallDelta,
     ToolCallEnd,
     assistant_message,
+    text,
     tool_call,
 )
 
@@ -404,8 +407,140 @@ class NoSignal(HonestModel):
 
 NO_PARTIALS = ("no future", "partial on time")
 
+
+class WrongFinalMessage(HonestModel):
+    """Right for one block; the message of several has lost all but its texts."""
+
+    def events(self, message: Any) -> Iterator[Any]:
+        for event in super().events(message):
+            if isinstance(event, Done) and len(message.content) > 1:
+                yield Done(event.reason, assistant_message([text("先看")], event.reason))
+            else:
+                yield event
+
+
+class AlwaysStops(HonestModel):
+    def events(self, message: Any) -> Iterator[Any]:
+        for event in super().events(message):
+            yield Done("stop", event.message) if isinstance(event, Done) else event
+
+
+class WrongCallId(HonestModel):
+    def events(self, message: Any) -> Iterator[Any]:
+        for event in super().events(message):
+            if isinstance(event, ToolCallEnd):
+                call = tool_call("c2", event.tool_call.name, event.tool_call.arguments)
+                yield ToolCallEnd(event.content_index, call, event.partial)
+            else:
+                yield event
+
+
+class ContentIndexUpToOne(HonestModel):
+    def events(self, message: Any) -> Iterator[Any]:
+        for event in super().events(message):
+            if hasattr(event, "content_index"):
+                yield structs.replace(event, content_index=min(1, event.content_index))
+            else:
+                yield event
+
+
+class EmptyNeverEnds(HonestModel):
+    def events(self, message: Any) -> Iterator[Any]:
+        return super().events(message) if message.content else iter(())
+
+
+class ExhaustedWithStop(HonestModel):
+    def play(self, stream: Any, turn: Any, signal: Any) -> None:
+        if turn is None:
+            stream.push(Error("error", assistant_message([], error_message="no more")))
+        else:
+            super().play(stream, turn, signal)
+
+
+class BeginsAgainLater(HonestModel):
+    """After two exhausted calls it plays from the first turn again."""
+
+    def take(self) -> Any:
+        self.calls = getattr(self, "calls", 0) + 1
+        return self.turns[0] if self.calls == len(self.turns) + 3 else super().take()
+
+
+class FailsWithoutDeltas(HonestModel):
+    def play(self, stream: Any, turn: Any, signal: Any) -> None:
+        if isinstance(turn, FailedTurn):
+            stream.push(Error(turn.stop_reason, turn.message()))
+        else:
+            super().play(stream, turn, signal)
+
+
+class AbortedIsAnError(HonestModel):
+    def play(self, stream: Any, turn: Any, signal: Any) -> None:
+        if isinstance(turn, FailedTurn):
+            turn = FailedTurn("error", turn.error_message, turn.partial_text)
+        super().play(stream, turn, signal)
+
+
+class SignalSeenAtTheCallOnly(HonestModel):
+    def stream(self, context: Any, *, signal: Any = None) -> Any:
+        return super().stream(context, signal=Frozen(signal is not None and signal.is_set()))
+
+
+class Frozen:
+    def __init__(self, set_then: bool) -> None:
+        self.set_then = set_then
+
+    def is_set(self) -> bool:
+        return self.set_then
+
+
+class AbortedBeforeTheReturn(HonestModel):
+    def stream(self, context: Any, *, signal: Any = None) -> Any:
+        stream = super().stream(context, signal=signal)
+        if signal is not None and signal.is_set():
+            aborted = FailedTurn("aborted", "Request was aborted")
+            stream.push(Error("aborted", aborted.message()))
+        return stream
+
+
+class OneReader(AssistantMessageEventStream):
+    def __aiter__(self) -> Any:
+        if not hasattr(self, "reader"):
+            self.reader = super().__aiter__()
+        return self.reader
+
+
+class ReadersShare(HonestModel):
+    def stream(self, context: Any, *, signal: Any = None) -> Any:
+        self.requests.append(self.see(context))
+        stream = OneReader()
+        asyncio.get_running_loop().call_soon(self.play, stream, self.take(), signal)
+        return stream
+
+
+class PopsTheCallersList(HonestModel):
+    def __init__(self, turns: Any) -> None:
+        super().__init__(turns)
+        self.turns = turns
+
+    def take(self) -> Any:
+        return self.turns.pop(0) if self.turns else None
+
+
+class SharedRequests(HonestModel):
+    ALL: ClassVar[list[Any]] = []
+
+    def __init__(self, turns: Any) -> None:
+        super().__init__(turns)
+        self.ALL.clear()
+        self.requests = self.ALL
+
+
 ZOO: dict[type, tuple[tuple[str, ...], tuple[str, ...], str]] = {
-    PushedBeforeTheReturn: (("returns first",), (), "start was there when stream() returned"),
+    PushedBeforeTheReturn: (
+        ("returns first",),
+        ("pre-abort",),
+        "start was there when stream() returned",
+    ),
     ReferenceInsteadOfSnapshot: (("snapshot",), (), "requests[0].messages: expected"),
     ShallowSnapshot: (("snapshot",), (), "requests[0].tools: expected"),
     SnapshotInTheCallback: (("snapshot",), (), "after a call: expected 1, got 0"),
@@ -416,9 +551,13 @@ ZOO: dict[type, tuple[tuple[str, ...], tuple[str, ...], str]] = {
         ("pre-abort",),
         "the second call: expected '第二轮', got '先看'",
     ),
-    NoStart: (("trace",), NO_PARTIALS, "event 0: expected start, got text_delta"),
-    WrongDelta: (("trace",), (), "event 1 (text_delta): expected the delta '先看', got '先'"),
-    DeltaRepeatsTheTextSoFar: (("trace",), (), "got ['先看', '先看再说']"),
+    NoStart: (("trace",), (*NO_PARTIALS, "failure"), "event 0: expected start, got text_delta"),
+    WrongDelta: (
+        ("trace",),
+        ("failure",),
+        "event 1 (text_delta): expected the delta '先看', got '先'",
+    ),
+    DeltaRepeatsTheTextSoFar: (("trace",), ("content index",), "got ['先看', '先看再说']"),
     ContentIndexAlwaysZero: (("content index",), (), "expected [0, 1], got [0, 0]"),
     SharedPartial: (("no future",), ("tool call",), "event 0 (start): expected the partial []"),
     PartialIsTheFinalMessage: (("no future",), (), "it shows the future"),
@@ -435,18 +574,40 @@ ZOO: dict[type, tuple[tuple[str, ...], tuple[str, ...], str]] = {
         (),
         "toolcall_delta: expected ['先看', ('c1', 'read', {})]",
     ),
-    TextOnly: (("tool call",), (), "AttributeError: 'ToolCall' object has no attribute 'text'"),
+    TextOnly: (
+        ("tool call",),
+        ("content index",),
+        "AttributeError: 'ToolCall' object has no attribute 'text'",
+    ),
     EndWithoutTerminalEvent: (("one ending",), (), "got start → text_delta"),
     NeverEnds: (("one ending",), ("result",), "after start → text_delta the stream is not over"),
     TwoTerminalEvents: (("one ending",), (), "got start → text_delta → done → done"),
-    ResultNeverResolves: (("result",), ("failure",), "result() does not resolve"),
+    ResultNeverResolves: (("result",), ("exhaustion", "failure"), "result() does not resolve"),
     RaisesOnExhaustion: (("exhaustion",), (), "stream(): your code raised IndexError"),
     RaisesInTheCallbackOnExhaustion: (("exhaustion",), (), "got nothing; your code raised"),
     RepeatsTheLastTurn: (("exhaustion",), (), "error event, got start → text_delta → done"),
-    ErrorRejected: (("failure",), (), "result() raised RuntimeError for a failed turn"),
-    FailureLosesItsText: (("failure",), (), "the text of the failed message"),
+    ErrorRejected: (
+        ("exhaustion", "failure"),
+        (),
+        "result() raised RuntimeError for a call with no",
+    ),
+    FailureLosesItsText: (("failure",), (), "(error): expected the message ['正在'], got []"),
     PreAbortIgnored: (("pre-abort",), (), "error event, got start → text_delta → done"),
     PreAbortUsesNoTurn: (("pre-abort",), (), "expected the second turn, got '先看'"),
     PreAbortNotRecorded: (("pre-abort",), (), "the aborted call is not in requests"),
+    WrongFinalMessage: (("tool call",), (), "the last event (done): expected the message"),
+    AlwaysStops: (("tool call",), (), "expected the reason 'toolUse', got 'stop'"),
+    WrongCallId: (("tool call",), (), "the tool_call of toolcall_end: expected [('c1', "),
+    ContentIndexUpToOne: (("content index",), (), "expected [0, 1, 2], got [0, 1, 1]"),
+    EmptyNeverEnds: (("one ending",), (), "a message with no blocks: after nothing"),
+    ExhaustedWithStop: (("exhaustion",), (), "the stop reason of the message: expected 'error'"),
+    BeginsAgainLater: (("exhaustion",), (), "error event, got start → text_delta → done"),
+    FailsWithoutDeltas: (("failure",), (), "event 0: expected start"),
+    AbortedIsAnError: (("failure",), (), "the reason 'aborted', got 'error'"),
+    SignalSeenAtTheCallOnly: (("pre-abort",), (), "signal set right after the call: expected"),
+    AbortedBeforeTheReturn: (("pre-abort",), (), "error was there when stream() returned"),
+    ReadersShare: (("one ending",), (), "a second `async for` gets"),
+    PopsTheCallersList: (("one turn a call",), (), "another model of the same list"),
+    SharedRequests: (("snapshot",), (), "the number of requests"),
     NoSignal: (("pre-abort",), (), "unexpected keyword argument 'signal'"),
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scripted_model import ScriptedModel, assistant_message, project, text
+from scripted_model import ScriptedModel, assistant_message, characters, project, text
 from scripted_model.checkpoint import BEHAVIOURS, Checkpoint, check_model, checkpoint
 from tests.broken_models import (
     ZOO,
@@ -259,3 +259,50 @@ def test_check_model_tells_a_subset_in_one_line(monkeypatch: pytest.MonkeyPatch)
         "hint: With no turn left push one error event; do not raise, do not repeat."
     )
     assert asyncio.run(main(Stub, "trace")).passed is None
+
+
+@pytest.mark.parametrize("given", [HonestModel([]), "MyModel", module])
+def test_a_thing_that_is_no_class_is_told_so(given: Any) -> None:
+    """An instance is answered in one sentence, not with a table of failures."""
+    found = judge(given)
+    assert found.passed is False
+    assert repr(found) == "not quite: pass the class itself, not an instance: checkpoint(MyModel)"
+
+
+def test_a_factory_serves_as_a_class() -> None:
+    """What counts is that it makes a model of a list of turns."""
+    assert judge(lambda turns: HonestModel(turns)).passed
+
+
+def test_a_model_may_cut_its_text_and_must_not_pause() -> None:
+    """Several deltas a block are fine; a pace is asked about, and nothing false is said."""
+    assert judge(lambda turns: ScriptedModel(turns, chunk=characters)).passed
+    found = judge(lambda turns: ScriptedModel(turns, pace=0.25), "returns first", "trace")
+    assert "Is there a pace?" in repr(found)
+
+
+class CannotBeBuilt(HonestModel):
+    def __init__(self, turns: Any) -> None:
+        raise KeyError("先看")
+
+
+def test_a_model_that_cannot_be_built_fails_in_the_first_row() -> None:
+    """Something is FAILED, so that there is something to repair first."""
+    found = judge(CannotBeBuilt)
+    assert named(found, "FAILED")[:1] == ("returns first",)
+    assert "building the model: your code raised KeyError" in repr(found)
+
+
+class RunsOn(HonestModel):
+    def play(self, stream: Any, turn: Any, signal: Any) -> None:
+        while not stream.closed:
+            pass
+
+
+def test_a_loop_without_an_end_is_paid_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The behaviours after the one that ran on are not reached."""
+    monkeypatch.setattr(module, "LIMIT", 0.2)
+    found = judge(RunsOn)
+    assert len(named(found, "FAILED")) == 1
+    assert len(named(found, "not reached")) >= len(BEHAVIOURS) - 2
+    assert "a loop without an end?" in repr(found)
