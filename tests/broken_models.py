@@ -183,7 +183,7 @@ class PushedBeforeTheReturn(HonestModel):
 
 
 class AsyncStreamMethod(HonestModel):
-    async def stream(self, context: Any, *, signal: Any = None) -> Any:  # type: ignore[override]
+    async def stream(self, context: Any, *, signal: Any = None) -> Any:
         return super().stream(context, signal=signal)
 
 
@@ -338,7 +338,7 @@ class ResultNeverResolves(HonestModel):
 
 
 class RaisesForErrors(AssistantMessageEventStream):
-    async def result(self) -> Any:  # type: ignore[override]
+    async def result(self) -> Any:
         message = await super().result()
         if message.error_message:
             raise RuntimeError(message.error_message)
@@ -401,7 +401,7 @@ class PreAbortNotRecorded(HonestModel):
 
 
 class NoSignal(HonestModel):
-    def stream(self, context: Any) -> Any:  # type: ignore[override]
+    def stream(self, context: Any) -> Any:
         return super().stream(context)
 
 

@@ -10,7 +10,7 @@ from scripted_model import EventStream
 class GeneratorReaders(EventStream[Any, Any]):
     """Readers are async generators: a cancelled one is finished."""
 
-    async def __aiter__(self) -> AsyncIterator[Any]:  # type: ignore[override]
+    async def __aiter__(self) -> AsyncIterator[Any]:
         reader = super().__aiter__()
         async for event in reader:
             yield event

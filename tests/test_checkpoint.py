@@ -120,7 +120,7 @@ def test_an_async_stream_method_is_named_and_hides_the_rest() -> None:
 
 
 class PlaysInAForgottenCoroutine(HonestModel):
-    async def play(self, stream: Any, turn: Any, signal: Any) -> None:  # type: ignore[override]
+    async def play(self, stream: Any, turn: Any, signal: Any) -> None:
         super().play(stream, turn, signal)
 
 

@@ -738,7 +738,7 @@ class OnlyLater(EventStream[Any, Any]):
 
     def __aiter__(self) -> Any:
         reader = super().__aiter__()
-        reader._next = len(self.events) if self.closed and self.read_once else 0  # type: ignore
+        reader._next = len(self.events) if self.closed and self.read_once else 0
         self.read_once = True
         return reader
 
@@ -753,7 +753,7 @@ class NeverWakes(EventStream[Any, Any]):
 class GeneratorReader(EventStream[Any, Any]):
     """Cancelled while it waits, a generator is finished."""
 
-    async def __aiter__(self) -> Any:  # type: ignore[override]
+    async def __aiter__(self) -> Any:
         async for event in _Whole(self):
             yield event
 
@@ -800,7 +800,7 @@ class _Once:
 class HardCoded(EventStream[Any, Any]):
     """The events of the example, whatever was pushed."""
 
-    async def __aiter__(self) -> Any:  # type: ignore[override]
+    async def __aiter__(self) -> Any:
         for event in ("a", "end"):
             yield event
 

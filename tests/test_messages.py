@@ -45,7 +45,7 @@ READ = tool_call("c1", "read", {"path": "README.md"})
             "assistant_message([], 'error', error_message='rate limited', model='m')",
         ),
         (
-            ToolResultMessage("c1", "read", [text("a")], True),  # type: ignore[arg-type]
+            ToolResultMessage("c1", "read", [text("a")], True),
             "ToolResultMessage('c1', 'read', [text('a')], is_error=True)",
         ),
         (AgentContext([user_message("请求一")]), "AgentContext([user_message('请求一')])"),
@@ -96,7 +96,7 @@ def test_equal_content_means_equal_values() -> None:
         (user_message("a"), "content"),
         (assistant_message([text("a")]), "content"),
         (next(project(assistant_message([]))), "partial"),
-        (next(project(assistant_message([]))).partial, "content"),  # type: ignore[union-attr]
+        (next(project(assistant_message([]))).partial, "content"),
     ],
 )
 def test_no_field_can_be_set(value: Any, field: str) -> None:
@@ -139,7 +139,7 @@ def test_data_too_deep_to_copy_is_not_kept() -> None:
 def test_a_list_of_content_becomes_a_tuple() -> None:
     """The caller's list is not kept."""
     blocks = [text("a")]
-    message = AssistantMessage(blocks)  # type: ignore[arg-type]
+    message = AssistantMessage(blocks)
     blocks.append(text("b"))
     assert message.content == (text("a"),)
 
@@ -193,15 +193,15 @@ def test_content_of_the_wrong_shape_tells_what_to_write(
 def test_a_user_message_takes_no_tool_call() -> None:
     """Only a model asks for tools."""
     with pytest.raises(ContentError, match=r"content\[0\] is a value of type ToolCall"):
-        UserMessage([READ])  # type: ignore[arg-type]
+        UserMessage([READ])
 
 
 def test_helpers_refuse_what_is_no_text_and_no_message() -> None:
     """text() takes a string; text_of() takes a message."""
     with pytest.raises(ContentError, match="text\\(\\) takes one string"):
-        text(7)  # type: ignore[arg-type]
+        text(7)
     with pytest.raises(ContentError, match="text_of\\(\\) takes a message"):
-        text_of("先看")  # type: ignore[arg-type]
+        text_of("先看")
 
 
 def test_content_of_blocks_only_is_accepted() -> None:

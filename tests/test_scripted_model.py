@@ -251,16 +251,16 @@ SCRIPT_MISTAKES: dict[str, tuple[Any, str]] = {
     "one turn, no list": (FIRST, "A script is a list of turns, not an AssistantMessage."),
     "a string, no list": ("先看", "A script is a list of turns, not a str."),
     "a number, no list": (7, "A script is a list of turns, not an int."),
-    "a stop reason": ([FIRST, assistant_message([], "finished")], "turn 1: "),  # type: ignore[arg-type]
-    "a failed turn that did not fail": ([FailedTurn("stop", "boom")], "turn 0: "),  # type: ignore[arg-type]
-    "no error message": ([FailedTurn("error", None)], "turn 0: "),  # type: ignore[arg-type]
+    "a stop reason": ([FIRST, assistant_message([], "finished")], "turn 1: "),
+    "a failed turn that did not fail": ([FailedTurn("stop", "boom")], "turn 0: "),
+    "no error message": ([FailedTurn("error", None)], "turn 0: "),
     "a field of the wrong type": ([assistant_message([], model=7)], "turn 0: "),
-    "an exception as error message": ([FailedTurn("error", OSError("boom"))], "turn 0: "),  # type: ignore[arg-type]
+    "an exception as error message": ([FailedTurn("error", OSError("boom"))], "turn 0: "),
     "a dict as usage": ([assistant_message([], usage={"input": 1})], "turn 0: usage cannot be"),
-    "bytes as text": ([assistant_message([type(text("a"))(b"ab")])], "turn 0: content cannot be"),  # type: ignore[arg-type]
-    "a lone surrogate": ([assistant_message([], "\ud800")], "turn 0: stop_reason is"),  # type: ignore[arg-type]
-    "swapped arguments": ([FailedTurn("rate limited", "error")], "one of 'error', 'aborted'"),  # type: ignore[arg-type]
-    "a text that is none": ([assistant_message([type(text("a"))(7)])], "$.content[0].text"),  # type: ignore[arg-type]
+    "bytes as text": ([assistant_message([type(text("a"))(b"ab")])], "turn 0: content cannot be"),
+    "a lone surrogate": ([assistant_message([], "\ud800")], "turn 0: stop_reason is"),
+    "swapped arguments": ([FailedTurn("rate limited", "error")], "one of 'error', 'aborted'"),
+    "a text that is none": ([assistant_message([type(text("a"))(7)])], "$.content[0].text"),
 }
 
 
@@ -282,7 +282,7 @@ def test_a_pace_that_is_no_duration_is_refused(pace: Any) -> None:
 def test_a_chunk_that_is_no_function_is_refused() -> None:
     """The message names a ready one."""
     with pytest.raises(ScriptError, match="such as `words`"):
-        ScriptedModel([], chunk=3)  # type: ignore[arg-type]
+        ScriptedModel([], chunk=3)
 
 
 def test_a_call_that_is_refused_uses_up_nothing() -> None:
@@ -291,11 +291,11 @@ def test_a_call_that_is_refused_uses_up_nothing() -> None:
     async def play() -> None:
         model = ScriptedModel([FIRST])
         with pytest.raises(ContextError):
-            model.stream([user_message("请求一")])  # type: ignore[arg-type]
+            model.stream([user_message("请求一")])
         with pytest.raises(ContextError, match="something with is_set"):
-            model.stream(context(), signal=True)  # type: ignore[arg-type]
+            model.stream(context(), signal=True)
         with pytest.raises(ContextError, match="something with is_set"):
-            model.stream(context(), signal=asyncio.Event)  # type: ignore[arg-type]
+            model.stream(context(), signal=asyncio.Event)
         assert (model.requests, model.remaining) == ([], 1)
 
     asyncio.run(play())
@@ -313,9 +313,9 @@ class FastLoop(asyncio.SelectorEventLoop):
         return self.now
 
     def _run_once(self) -> None:
-        if not self._ready and self._scheduled:  # type: ignore[attr-defined]
-            self.now = max(self.now, self._scheduled[0].when())  # type: ignore[attr-defined]
-        super()._run_once()  # type: ignore[misc]
+        if not self._ready and self._scheduled:
+            self.now = max(self.now, self._scheduled[0].when())
+        super()._run_once()
 
 
 def run_fast(coroutine: Any) -> Any:

@@ -79,7 +79,7 @@ class Reader(HTMLParser):
 
     def __init__(self, said: str) -> None:
         super().__init__()
-        self.text, self.tags, self.attributes = "", [], set[str]()  # type: ignore[var-annotated]
+        self.text, self.tags, self.attributes = "", [], set[str]()
         self.open: list[str] = []
         self.feed(said)
         self.close()

@@ -34,8 +34,8 @@ def test_changes_in_nested_data_do_not_reach_a_snapshot() -> None:
     seen = snapshot(context)
     before = to_dict(seen)
     arguments["paths"].append("b")
-    tools[0]["needs"].append("mode")  # type: ignore[attr-defined]
-    context.messages[0].content[0].arguments["paths"].append("c")  # type: ignore[union-attr]
+    tools[0]["needs"].append("mode")
+    context.messages[0].content[0].arguments["paths"].append("c")
     assert to_dict(seen) == before
 
 
@@ -43,7 +43,7 @@ def test_nobody_changes_a_snapshot_through_what_it_gives() -> None:
     """Every look at its messages or its tools gives a list of your own."""
     seen = snapshot(AgentContext([user_message("请求一")], [{"name": "read"}]))
     seen.messages.append(user_message("more"))
-    seen.tools.clear()  # type: ignore[union-attr]
+    seen.tools.clear()
     assert seen == AgentContext([user_message("请求一")], [{"name": "read"}])
 
 
@@ -76,7 +76,7 @@ def test_the_list_of_a_context_grows_in_every_way_that_a_list_can() -> None:
 def test_tools_are_a_list() -> None:
     """A second message in their place is told where messages go."""
     with pytest.raises(ContextError, match="All messages go into the first list"):
-        AgentContext([user_message("a")], user_message("b"))  # type: ignore[arg-type]
+        AgentContext([user_message("a")], user_message("b"))
 
 
 def unready() -> EventStream[str, str]:
@@ -91,10 +91,10 @@ def unready() -> EventStream[str, str]:
         (
             AgentContext(["请求一"]),
             "messages[0] is no message: '请求一'. Write user_message('请求一')",
-        ),  # type: ignore[list-item]
-        (AgentContext([user_message("a"), text("b")]), "messages[1] is no message: text('b')."),  # type: ignore[list-item]
-        (AgentContext([{"role": "user"}]), "Write message_from_dict({…})"),  # type: ignore[list-item]
-        (AgentContext([unready().result()]), "write `await stream.result()`"),  # type: ignore[list-item]
+        ),
+        (AgentContext([user_message("a"), text("b")]), "messages[1] is no message: text('b')."),
+        (AgentContext([{"role": "user"}]), "Write message_from_dict({…})"),
+        (AgentContext([unready().result()]), "write `await stream.result()`"),
     ],
 )
 def test_what_is_no_context_is_refused_in_words(context: Any, words: str) -> None:

@@ -108,7 +108,7 @@ def test_async_for_over_a_result() -> None:
     """A result is one message; the words lead to the events."""
 
     async def play() -> None:
-        async for _ in filled().result():  # type: ignore[attr-defined]
+        async for _ in filled().result():
             pass
 
     with pytest.raises(NotAwaitedError, match=r"without `\.result\(\)`"):
@@ -123,7 +123,7 @@ def test_a_stream_is_not_awaitable() -> None:
 def test_text_of_a_result_without_await() -> None:
     """A helper that gets the pending result names it."""
     with pytest.raises(ContentError, match=r"write `await stream\.result\(\)`"):
-        text_of(filled().result())  # type: ignore[arg-type]
+        text_of(filled().result())
 
 
 def test_a_pending_result_can_still_be_asked_what_it_is() -> None:
@@ -131,14 +131,14 @@ def test_a_pending_result_can_still_be_asked_what_it_is() -> None:
     result = filled().result()
     assert not hasattr(result, "_repr_html_")
     assert isinstance(hash(result), int)
-    assert asyncio.run(result) == "end"  # type: ignore[arg-type]
+    assert asyncio.run(result) == "end"
 
 
 def test_asyncio_can_describe_a_task_that_awaits_a_result() -> None:
     """asyncio asks a coroutine whether it is true when it prints its task."""
 
     async def play() -> str:
-        task = asyncio.create_task(filled().result())  # type: ignore[arg-type]
+        task = asyncio.create_task(filled().result())
         said = repr(task)
         await task
         return said
@@ -148,7 +148,7 @@ def test_asyncio_can_describe_a_task_that_awaits_a_result() -> None:
 
 def test_a_result_that_is_closed_unstarted_leaves_no_warning() -> None:
     """Dropping or closing one says nothing."""
-    filled().result().close()  # type: ignore[attr-defined]
+    filled().result().close()
 
 
 def test_asking_a_stream_of_messages_for_an_early_result() -> None:

@@ -88,7 +88,7 @@ class SlottedStream(AssistantMessageEventStream):
 
     __slots__ = ()
 
-    async def result(self) -> Any:  # type: ignore[override]
+    async def result(self) -> Any:
         return await super().result()
 
     def push(self, event: Any) -> None:
@@ -228,7 +228,7 @@ def said(program: Any, model: Any, timeline: Timeline | None) -> list[str]:
         asyncio.get_running_loop().call_soon(passes, order.append)
         await program(model, order.append)
         order.append("end")
-        ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
+        ready = asyncio.get_running_loop()._ready
         own = [handle for handle in ready if "passes" not in repr(handle)]
         assert own == [], "no callback may be left"
 
@@ -501,7 +501,7 @@ def test_a_loop_of_another_make_has_the_same_ticks() -> None:
         await several_readers(timeline.record(ScriptedModel(SCRIPT)), timeline.mark)
         for _ in range(3):
             await asyncio.sleep(0)
-        assert not loop._ready  # type: ignore[attr-defined]
+        assert not loop._ready
 
     timeline = Timeline()
     asyncio.run(main(timeline))
