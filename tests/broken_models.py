@@ -419,6 +419,13 @@ class WrongFinalMessage(HonestModel):
                 yield event
 
 
+class WrongDoneText(HonestModel):
+    def events(self, message: Any) -> Iterator[Any]:
+        for event in super().events(message):
+            wrong = assistant_message([text("something else")])
+            yield Done("stop", wrong) if isinstance(event, Done) else event
+
+
 class AlwaysStops(HonestModel):
     def events(self, message: Any) -> Iterator[Any]:
         for event in super().events(message):
@@ -455,6 +462,22 @@ class ExhaustedWithStop(HonestModel):
             stream.push(Error("error", assistant_message([], error_message="no more")))
         else:
             super().play(stream, turn, signal)
+
+
+class RaisesWithoutATurn(AssistantMessageEventStream):
+    async def result(self) -> Any:
+        message = await super().result()
+        if message.error_message == "no more responses":
+            raise RuntimeError(message.error_message)
+        return message
+
+
+class ExhaustionRejected(HonestModel):
+    def stream(self, context: Any, *, signal: Any = None) -> Any:
+        self.requests.append(self.see(context))
+        stream = RaisesWithoutATurn()
+        asyncio.get_running_loop().call_soon(self.play, stream, self.take(), signal)
+        return stream
 
 
 class BeginsAgainLater(HonestModel):
@@ -596,6 +619,12 @@ ZOO: dict[type, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     PreAbortUsesNoTurn: (("pre-abort",), (), "expected the second turn, got '先看'"),
     PreAbortNotRecorded: (("pre-abort",), (), "the aborted call is not in requests"),
     WrongFinalMessage: (("tool call",), (), "the last event (done): expected the message"),
+    WrongDoneText: (
+        ("trace",),
+        ("tool call", "result"),
+        "the last event (done): expected the message ['先看']",
+    ),
+    ExhaustionRejected: (("exhaustion",), (), "result() raised RuntimeError for a call with no"),
     AlwaysStops: (("tool call",), (), "expected the reason 'toolUse', got 'stop'"),
     WrongCallId: (("tool call",), (), "the tool_call of toolcall_end: expected [('c1', "),
     ContentIndexUpToOne: (("content index",), (), "expected [0, 1, 2], got [0, 1, 1]"),
