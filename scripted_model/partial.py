@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import replace
 
 from scripted_model.errors import ScriptError
 from scripted_model.events import (
@@ -80,16 +80,15 @@ class Partial(AssistantMessage, frozen=True, gc=False):
 
     @property  # type: ignore[misc]  # a field of the base, computed here
     def content(self) -> tuple[ContentBlock, ...]:
+        if (said := _CONTENT.__get__(self)) is not _CUT_AT_THE_LOOK:
+            return tuple(said)  # other content, which `replace` has brought
         finished = self._blocks[: self._count]
         if self._open is None:
             return finished
         return (*finished, _up_to(self._end, self._open))
 
     def __post_init__(self) -> None:
-        """Nothing to check, the finished message was; but `replace` may bring other content."""
-        if (content := _CONTENT.__get__(self)) is not _CUT_AT_THE_LOOK:
-            for name, value in (("_blocks", content), ("_count", len(content)), ("_open", None)):
-                force_setattr(self, name, value)
+        """Nothing to check: the finished message was."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AssistantMessage) and as_message(self) == as_message(other)
